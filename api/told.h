@@ -4,6 +4,7 @@
 
 #include "api/stint.h"
 #include "base/onlooker.h"
+#include "graph/lowering.h"
 
 struct told {
 	struct arena *arena; /* of the messages; NULL: there was no memory */

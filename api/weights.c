@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "graph/op.h"
+#include "graph/op_optimizer.h"
 #include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
 

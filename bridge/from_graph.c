@@ -1,6 +1,7 @@
 /* A graph as a planner's problem: views disappear into their sources, nodes become ops, and the
  * tensors that live over steps become residents, in one order for training and evaluation. */
 #include "bridge/from_graph.h"
+#include "graph/cost.h"
 #include "planner/problem/transfer.h"
 
 #include <assert.h>

@@ -59,7 +59,7 @@ enum status show_groups(FILE *f, struct graph *g, const struct optimizer_spec *s
 {
 	struct trained all = {0};
 	TRY(list_trained(g, spec, &all));
-	fprintf(f, "parameter groups of %s\n", spec->op->optimizer);
+	fprintf(f, "parameter groups of %s\n", spec->op->optimizer->name);
 	for (int i = 0; i < all.n; i++) {
 		int first = 0, count = 0;
 		int64_t values = 0;

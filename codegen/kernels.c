@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codegen/parts.h"
+#include "graph/fused.h"
 
 /* --- Library calls: a table of their own --- */
 

@@ -5,6 +5,7 @@
 #include "codegen/emit.h"
 #include "codegen/sources.h"
 #include "codegen/step.h"
+#include "graph/cost.h"
 
 /* --- harmless.c: text of the model's, made harmless --- */
 

@@ -15,6 +15,7 @@
 
 #include "codegen/parts.h"
 #include "graph/expr.h"
+#include "graph/fused.h"
 
 struct nest {
 	int rank;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codegen/parts.h"
+#include "graph/op_optimizer.h"
 
 static bool same_place(const struct plan_buffer *a, const struct plan_buffer *b)
 {
@@ -180,7 +181,8 @@ static int parameter_updated(const struct schedule *s, const struct node *n)
 	bool update = (n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
 	if (n->op->role == ROLE_PIECE)
 		return node_int(n, "from", 0) ? -1 : s->gp->index[n->in[1]->id];
-	if (!update || hands_on(n) || n->nin < 2 || !n->in[0] || (!n->in[1] && !n->op->optimizer))
+	if (!update || hands_on(n) || n->nin < 2 || !n->in[0] ||
+		(!n->in[1] && !op_optimizer(n->op)))
 		return -1;
 	struct tensor *t = tensor_storage(n->in[0]);
 	if (t->maker && (t->maker->op->role == ROLE_OWN_PIECE || t->maker->op->role == ROLE_FETCH))

@@ -227,15 +227,15 @@ static void tell_left(const struct pipeline *p)
 	int left = 0, all = 0;
 	for (int i = 0; p->train && i < p->train->nnode; i++) {
 		const struct op_def *op = p->train->node[i]->op;
-		all += op->state && op->role != ROLE_UPDATE_END;
-		if (!op->optimizer || op == p->optimizer.op)
+		all += op->optimizer && op->role != ROLE_UPDATE_END;
+		if (!op_optimizer(op) || op == p->optimizer.op)
 			continue;
 		other = op;
 		left++;
 	}
 	if (left)
 		diag_note(p->diag, NULL, NULL, "%s leaves %d of %d parameters to %s",
-			p->optimizer.op->optimizer, left, all, other->optimizer);
+			op_optimizer(p->optimizer.op), left, all, op_optimizer(other));
 }
 
 void parts_tell(const struct pipeline *p)

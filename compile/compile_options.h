@@ -3,6 +3,7 @@
 #ifndef STINT_COMPILE_OPTIONS_H
 #define STINT_COMPILE_OPTIONS_H
 
+#include "graph/lowering.h"
 #include "import/import.h"
 #include "planner/plan.h"
 #include "planner/problem/insist.h"

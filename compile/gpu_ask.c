@@ -1,5 +1,6 @@
 #include "compile/gpu_ask.h"
 
+#include "graph/cost.h"
 #include "runtime/stint_gpu_paper.h"
 #include "runtime/stint_lib.h"
 

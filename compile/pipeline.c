@@ -167,13 +167,13 @@ static enum status check_state(const struct pipeline *p)
 {
 	const struct op_def *op = p->optimizer.op;
 	bool any = false;
-	for (const struct op_state *s = op->state; s->name; s++)
+	for (const struct op_state *s = op->optimizer->state; s->name; s++)
 		any |= op_state_narrows(s);
 	return any || p->optimizer.state == DT_F32
 		       ? ST_OK
 		       : diag_fail(p->diag, ST_USAGE, NULL, "leave it out",
 				 "--state-precision bf16: %s keeps its states as they are",
-				 op->optimizer);
+				 op->optimizer->name);
 }
 
 enum status pipeline_optimizer(struct pipeline *p)
@@ -412,7 +412,7 @@ enum status pipeline_texts(
 		.train_plan = p->plans.train_plan,
 		.eval_plan = p->plans.eval_plan,
 		.arena_bytes = p->plans.arena_bytes,
-		.loss_name = p->loss.op ? p->loss.op->loss : NULL,
+		.loss_name = p->loss.op ? p->loss.op->loss->name : NULL,
 		.loss_options = o->loss,
 		.library_identity = t->portable || t->cuda
 					    ? NULL

@@ -36,9 +36,9 @@ static bool loss_counts(const struct look *l, const struct loss_spec *spec)
 	struct tensor *y = l->output[0];
 	if (!spec->op)
 		return true;
-	if (!spec->op->loss_target)
+	if (!spec->op->loss->target)
 		return l->apart.axis[y->id] == 0 && y->dim[0] == graph_rows(l->whole);
-	return spec->op->loss_target(l->whole, y, spec->nattr, spec->attr, &type, &rank, dim) ==
+	return spec->op->loss->target(l->whole, y, spec->nattr, spec->attr, &type, &rank, dim) ==
 		       ST_OK &&
 	       rank > 0 && dim[0] == graph_rows(l->whole);
 }

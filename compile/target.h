@@ -4,6 +4,7 @@
 
 #include "compile/compile_options.h"
 #include "compile/gpu_ask.h"
+#include "graph/cost.h"
 
 /* The target that the options ask for. It stays where it is: its `user` is itself, or `asked`,
  * which is for a GPU's convolutions and stays, too. Answers are in arena `a`. */

@@ -302,8 +302,8 @@ static const struct tensor *weight_of(const struct node *n, int input, enum read
 /* An adapter can be merged into a weight that is read so. */
 static bool may_adapt(const struct node *n, int input, enum reading how)
 {
-	return input == n->op->adapts &&
-	       (how == AS_IT_IS || (how == TURNED && n->op->adapter == ADAPTER_LINEAR));
+	return input == n->op->adapter->weight &&
+	       (how == AS_IT_IS || (how == TURNED && op_adapter(n->op) == ADAPTER_LINEAR));
 }
 
 /* Node n reads the weight, or a view of it that was folded, where no adapter of `kind` stands. */
@@ -313,7 +313,7 @@ static bool reads_besides(const struct node *n, const struct tensor *weight, enu
 	for (int k = 0; k < n->nin; k++) {
 		const struct tensor *t = n->in[k];
 		if (weight_of(n, k, &how) == weight &&
-			!(n->op->adapter == kind && may_adapt(n, k, how)))
+			!(op_adapter(n->op) == kind && may_adapt(n, k, how)))
 			return true;
 		if (t && !t->maker && t->from_model && !t->why && t->data &&
 			t->data == weight->data)
@@ -351,8 +351,8 @@ static bool spec_fits(const struct adapt *x, const struct adapter_spec *s, const
 		return strlen(s->module) == module && !strncmp(s->module, weight->name, module);
 	if (s->pattern)
 		return name_fits(s->pattern, weight->name);
-	return n->op->adapter == ADAPTER_LINEAR && weight->rank == 2 &&
-	       !other_reader(x->copy.from, weight, n->op->adapter);
+	return op_adapter(n->op) == ADAPTER_LINEAR && weight->rank == 2 &&
+	       !other_reader(x->copy.from, weight, n->op->adapter->kind);
 }
 
 static const struct adapter_spec *spec_of(
@@ -376,7 +376,7 @@ static enum status adapter_of(struct adapt *x, const struct node *n, const struc
 	for (*at = 0; *at < x->nadapter; ++*at)
 		if (!strcmp(x->adapter[*at].weight->name, weight->name))
 			return ST_OK;
-	const struct node *other = other_reader(x->copy.from, weight, n->op->adapter);
+	const struct node *other = other_reader(x->copy.from, weight, n->op->adapter->kind);
 	if (other == n)
 		return node_fail(g, n, "let the pattern leave it out",
 			"--lora '%s': reads '%s' so that no adapter could be merged into it",
@@ -399,7 +399,7 @@ static enum status adapter_of(struct adapt *x, const struct node *n, const struc
 				"--lora '%s': '%s' and '%s' would have one name for their adapters",
 				spec->text, x->adapter[i].weight->name, weight->name);
 	x->adapter[x->nadapter++] = (struct adapter){
-		.weight = weight, .module = module, .kind = n->op->adapter, .spec = spec};
+		.weight = weight, .module = module, .kind = n->op->adapter->kind, .spec = spec};
 	return ST_OK;
 }
 
@@ -413,7 +413,7 @@ static enum status add(struct adapt *x, struct adapter *adapter, bool turned,
 	struct adapting one = {x, adapter, turned};
 	struct tensor *delta = NULL;
 	g->scope = n->name;
-	TRY(n->op->adapt(&one, n, n->in, &delta));
+	TRY(n->op->adapter->build(&one, n, n->in, &delta));
 	TRY(g->failed);
 	if (adapter->read && adapter->turned != one.turned)
 		return node_fail(g, n, "--untie parts them; or let the pattern leave it out",
@@ -438,9 +438,9 @@ static enum status copy_node(struct adapt *x, const struct node *old)
 	enum reading how;
 	int at;
 	TRY(graph_copy_node(&x->copy, old, &n));
-	if (!old->op->adapt)
+	if (!old->op->adapter)
 		return ST_OK;
-	const struct tensor *weight = weight_of(old, old->op->adapts, &how);
+	const struct tensor *weight = weight_of(old, old->op->adapter->weight, &how);
 	const struct adapter_spec *spec = weight && !weight->drawn ? spec_of(x, old, weight) : NULL;
 	if (!spec)
 		return ST_OK;
@@ -483,7 +483,9 @@ static enum status no_match(const struct graph *g, const struct adapter_spec *s)
 					: "";
 	for (int i = 0; name && i < g->nnode; i++) {
 		const struct op_def *op = g->node[i]->op;
-		const struct tensor *t = op->adapt ? weight_of(g->node[i], op->adapts, &how) : NULL;
+		const struct tensor *t = op->adapter
+						 ? weight_of(g->node[i], op->adapter->weight, &how)
+						 : NULL;
 		bool known = !t;
 		for (int k = 0; k < n && !known; k++)
 			known = name[k] == t->name;

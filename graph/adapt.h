@@ -3,6 +3,7 @@
 #define STINT_GRAPH_ADAPT_H
 
 #include "graph/op.h"
+#include "graph/op_adapter.h"
 
 /* One --lora. */
 struct adapter_spec {

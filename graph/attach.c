@@ -31,7 +31,7 @@ static struct tensor *named_output(const struct graph *g, const char *name)
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
 	struct tensor *out[LOSS_OUTPUTS])
 {
-	const int wanted = spec->op && spec->op->loss_outputs ? spec->op->loss_outputs : 1;
+	const int wanted = spec->op && spec->op->loss->outputs ? spec->op->loss->outputs : 1;
 	const int given = list_length(spec->output);
 	*n = wanted;
 	if (!spec->output && g->noutput != wanted)
@@ -99,14 +99,14 @@ static enum status make_step(struct graph *g)
 static enum status build_loss(
 	struct graph *g, const struct op_def *op, const struct loss_inputs *in)
 {
-	if (op->loss_build) {
-		TRY(op->loss_build(g, op, in, &g->loss));
+	if (op->loss->build) {
+		TRY(op->loss->build(g, op, in, &g->loss));
 		return g->failed;
 	}
 	if (g->shards_differ)
 		return diag_fail(g->diag, ST_USAGE, NULL, NULL,
 			"--micro-batch: stint cannot take the loss %s of a batch in parts",
-			op->loss);
+			op->loss->name);
 	g->loss = graph_op(g, op->name, 3,
 		(struct tensor *[]){in->output[0], in->target, in->control}, in->nattr, in->attr);
 	return g->failed;
@@ -117,9 +117,9 @@ static enum status add_target(struct graph *g, const struct loss_spec *spec, str
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
-	if (!spec->op->loss_target)
+	if (!spec->op->loss->target)
 		return ST_OK;
-	TRY(spec->op->loss_target(g, in->output[0], spec->nattr, spec->attr, &type, &rank, dim));
+	TRY(spec->op->loss->target(g, in->output[0], spec->nattr, spec->attr, &type, &rank, dim));
 	struct tensor *target = graph_tensor(g, "target", type, rank, dim);
 	if (!target)
 		return g->failed;
@@ -135,21 +135,21 @@ void graph_warn_of_loss(const struct graph *g, const struct loss_spec *spec)
 	struct tensor *out[LOSS_OUTPUTS];
 	struct text hint = {0};
 	int n;
-	if (!spec->op || !spec->op->loss_not || graph_loss_outputs(g, spec, &n, out) != ST_OK)
+	if (!spec->op || !spec->op->loss->unwanted || graph_loss_outputs(g, spec, &n, out) != ST_OK)
 		return;
 	const struct tensor *t = out[0];
 	while (t->maker && t->maker->op->traits & OP_VIEW)
 		t = t->maker->in[0];
 	const struct node *maker = t->maker;
-	if (!maker || maker->op->gives != spec->op->loss_not)
+	if (!maker || maker->op->gives != spec->op->loss->unwanted)
 		return;
 	text_add(&hint, "--loss '%s:output=%s' reads that",
-		spec->op->loss_instead ? spec->op->loss_instead : spec->op->loss,
+		spec->op->loss->instead ? spec->op->loss->instead : spec->op->loss->name,
 		maker->in[0]->name);
 	diag_warn(g->diag, &(struct where){g->file, out[0]->name, "output"}, hint.s,
 		"is a %s of '%s', and the loss %s reads no probabilities",
 		maker->op->gives == GIVES_SOFTMAX ? "softmax" : "sigmoid", maker->in[0]->name,
-		spec->op->loss);
+		spec->op->loss->name);
 	text_free(&hint);
 }
 
@@ -199,7 +199,7 @@ enum status graph_update(
 	const struct node given = {.op = op, .nattr = u->nattr, .attr = u->attr};
 	struct op_state state[OP_STATES];
 	int nstate = 0;
-	for (const struct op_state *s = op->state; s->name; s++)
+	for (const struct op_state *s = op->optimizer->state; s->name; s++)
 		if (node_has_state(&given, s))
 			state[nstate++] = *s;
 	if (u->averaged)
@@ -227,8 +227,8 @@ static enum status attach_update(
 	struct graph *g, const struct optimizer_spec *spec, const struct update_of *u)
 {
 	struct node *n;
-	return spec->op->update_build ? spec->op->update_build(g, spec->op, u)
-				      : graph_update(g, spec->op, u, &n);
+	return spec->op->optimizer->build ? spec->op->optimizer->build(g, spec->op, u)
+					  : graph_update(g, spec->op, u, &n);
 }
 
 /* The same of this process's piece, from a gradient that is whole or, scattered, its piece. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/op.h"
+#include "graph/op_optimizer.h"
 
 bool node_is(const struct node *n, const char *op)
 {

@@ -1,4 +1,5 @@
 /* Which library calls may do each node: one by a rule that no budget enters into, or all. */
+#include "graph/cost.h"
 #include "graph/pass.h"
 
 /* Scratch is in proportion up to so many times the bytes of the node's own tensors, for each time

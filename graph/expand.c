@@ -1,6 +1,7 @@
 /* Nodes that come to other nodes: calling a record's hook, and what the hooks share. */
 #include <inttypes.h>
 
+#include "graph/expansion.h"
 #include "graph/op.h"
 
 static enum status check_counts(const struct expansion *x)

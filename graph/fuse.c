@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "graph/fuse.h"
+#include "graph/fused.h"
 #include "graph/graph_parts.h"
 #include "graph/pass.h"
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "graph/fuse.h"
+#include "graph/fused.h"
 #include "graph/graph_parts.h"
 
 struct group {

@@ -378,6 +378,12 @@ enum status node_ints(struct graph *g, const struct node *n, const char *name, i
 #define ATTR_IS(nm, len, p)                                                                        \
 	((struct attr){.name = (nm), .kind = ATTR_INTS, .n = (len), .ints = (p)})
 
+/* How a node's small numbers lie, as its attributes: STORED_ATTRS of them; and back, without the
+ * numbers themselves. */
+enum { STORED_ATTRS = 3 };
+enum status stored_attributes(struct graph *g, const struct stored *s, struct attr *attr);
+void stored_of(const struct node *n, struct stored *out);
+
 /* "in [-rank, rank)" → [0, rank); a message otherwise. */
 enum status node_axis(struct graph *g, const struct node *n, int64_t axis, int rank, int *out);
 /* NumPy broadcasting of two shapes (out may be a). A message naming both on mismatch. */

@@ -2,6 +2,7 @@
 #ifndef STINT_GRAPH_GRAPH_PARTS_H
 #define STINT_GRAPH_GRAPH_PARTS_H
 
+#include "graph/cost.h"
 #include "graph/op.h"
 
 struct optimizer_spec;

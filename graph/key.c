@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/cost.h"
+#include "graph/fused.h"
 #include "graph/op.h"
 
 /* Tensors listed in full; of more, only how many elements the rest has. */

@@ -5,6 +5,7 @@
  * it is reordered, once: by a node like any other, which the planner may run again. */
 #include <string.h>
 
+#include "graph/blocking.h"
 #include "graph/graph_parts.h"
 #include "graph/pass.h"
 

@@ -6,9 +6,14 @@
 #define STINT_GRAPH_OP_H
 
 #include "graph/graph.h"
-#include "runtime/stint_call.h"
+#include "graph/op_role.h"
 
-struct emit; /* codegen/emit.h */
+/* What the hooks are handed. */
+struct emit;          /* codegen/emit.h */
+struct expansion;     /* graph/expansion.h */
+struct lower_options; /* graph/lowering.h */
+struct blocking;      /* graph/blocking.h */
+struct lib_call;      /* graph/cost.h */
 
 struct op_cost {
 	double flops; /* floating-point operations */
@@ -22,97 +27,32 @@ struct op_pair {
 };
 
 enum op_trait {
-	OP_VIEW = 1,      /* output 0 is input 0's bytes under another shape: never executed */
-	OP_POINTWISE = 2, /* output 0 from `expr`, inputs broadcast; infer, fold, cost, pairs, C
-			     come by themselves */
-	OP_ONCE = 4,      /* runs exactly once a step (running statistics) */
-	OP_UPDATE = 8,    /* an update: its pairs overwrite residents; implies OP_ONCE */
+	OP_VIEW = 1 << 0,      /* output 0 is input 0's bytes under another shape: never executed */
+	OP_POINTWISE = 1 << 1, /* output 0 from `expr`, inputs broadcast; infer, fold, cost, pairs,
+			     C come by themselves */
+	OP_ONCE = 1 << 2,      /* runs exactly once a step (running statistics) */
+	OP_UPDATE = 1 << 3,    /* an update: its pairs overwrite residents; implies OP_ONCE */
 	OP_CHECKED =
-		16,   /* the kernel returns a status: it reads indices that may be out of range */
-	OP_STOP = 32, /* the gradient legitimately stops here (comparisons, integer outputs, shapes)
-		       */
-	OP_BOOL = 64, /* OP_POINTWISE: the output is DT_BOOL */
-	OP_ALIKE = 128, /* what narrow_in and narrow_out name has one type in all: elements that are
-			   moved, whatever they are */
-	OP_PRODUCT = 256,      /* rounds its operands (narrow_in) where precision is reduced */
-	OP_OWN_PRODUCT = 1024, /* its text multiplies matrices: most of its flops are that */
-	OP_EXACT = 512,   /* its gradient looks for the inputs among the outputs: these stay real */
-	OP_PLACED = 2048, /* where it runs in slices of the batch, attributes slice and slices tell
-			     which this is, and of how many */
-	OP_COUNTED = 4096, /* where fewer samples count than the batch has (control), it takes those
-			      together alone: apart along axis 0 in the sense of graph/mixed.c */
-	OP_BY_ELEMENT = 8192, /* an optimizer whose update of an element takes that element's
+		1 << 4, /* the kernel returns a status: it reads indices that may be out of range */
+	OP_STOP = 1 << 5,  /* the gradient legitimately stops here (comparisons, integer outputs,
+			    * shapes)
+			    */
+	OP_BOOL = 1 << 6,  /* OP_POINTWISE: the output is DT_BOOL */
+	OP_ALIKE = 1 << 7, /* what narrow_in and narrow_out name has one type in all: elements that
+			   are moved, whatever they are */
+	OP_PRODUCT = 1 << 8,     /* rounds its operands (narrow_in) where precision is reduced */
+	OP_OWN_PRODUCT = 1 << 9, /* its text multiplies matrices: most of its flops are that */
+	OP_EXACT = 1
+		   << 10, /* its gradient looks for the inputs among the outputs: these stay real */
+	OP_PLACED = 1 << 11, /* where it runs in slices of the batch, attributes slice and slices
+			     tell which this is, and of how many */
+	OP_COUNTED =
+		1 << 12, /* where fewer samples count than the batch has (control), it takes those
+			 together alone: apart along axis 0 in the sense of graph/mixed.c */
+	OP_BY_ELEMENT = 1 << 13, /* an optimizer whose update of an element takes that element's
 				 gradient and states, and numbers of the step: pieces go */
-	OP_WAITS = 16384, /* waits for what the node that made its inputs has begun, and that goes
+	OP_WAITS = 1 << 14, /* waits for what the node that made its inputs has begun, and that goes
 			     on by itself: the later, the better. Nothing may stand between */
-};
-
-/* What core code may ask the table for, without knowing names. */
-enum op_role {
-	ROLE_NONE,
-	ROLE_ADD,        /* two inputs: adds gradients that meet */
-	ROLE_RESHAPE,    /* input 1: the shape, a constant */
-	ROLE_EXPAND,     /* input 1: the shape that it is repeated to, a constant */
-	ROLE_SLICE,      /* attributes starts, ends, axes */
-	ROLE_SPLIT,      /* as many outputs as asked for, attribute axis */
-	ROLE_CONCAT,     /* attribute axis */
-	ROLE_JOIN,       /* a part, and what the others so far were joined to (absent: this is the
-			    first); attributes at, rows: the part's first row, and all rows */
-	ROLE_REDUCE_SUM, /* attributes axes, keepdims */
-	ROLE_COPY,       /* an identity that is executed */
-	ROLE_IDENTITY,   /* an identity as files spell it */
-	ROLE_CONSTANT,   /* a value as files spell it */
-	ROLE_STOP,       /* an identity through which no gradient passes */
-	ROLE_BUFFER,     /* a buffer of the model, and the value that it has after the step */
-	ROLE_TRANSPOSE,  /* without attributes: axes in reverse */
-	ROLE_DROPOUT,    /* as files spell it: a ratio and whether it trains, constants; attribute
-			    key: whose random numbers */
-	ROLE_MUL,        /* two inputs, broadcast */
-	ROLE_CLAMP,      /* attributes min, max */
-	ROLE_LOOKUP,     /* of rows of input 0 by the indices in input 1; attribute padding_idx: a
-			    row that no gradient reaches */
-	ROLE_FUSED,      /* several pointwise nodes in one: param is a struct fused */
-	ROLE_CLIP_SCALE, /* any number of gradients, attribute max_norm: the factor (rank 0) to
-			    scale them by */
-	ROLE_LOSS_SCALE, /* the state loss_scale: the loss's gradient, and what to multiply
-			    gradients by */
-	ROLE_LOSS_SCALE_CHECK,  /* loss_scale, control, gradients: control for the updates */
-	ROLE_LOSS_SCALE_UPDATE, /* loss_scale, that control: loss_scale for the next step */
-	ROLE_SHARD,      /* the whole batch, control; attribute shards: the rows of the shard that
-			    control      names */
-	ROLE_ACCUMULATE, /* a value, control, sums: the sum over all shards, in the last; and the
-			    sums */
-	ROLE_START_SUM,  /* in the last shard that a process does: that, control, the sums: that, on
-			    its way to other processes, and room for what comes from them;
-			    attributes shards, whole (0: a ROLE_SCATTER_SUM follows) */
-	ROLE_SUM_RANKS,  /* both of these: the sum over all processes */
-	ROLE_KEEP_ROWS,  /* a value, control, all shards' rows of it; attribute shards: these, with
-			    those of the shard that control names; in the last, those of all
-			    processes are on their way */
-	ROLE_SHARE_ROW,  /* a value, of which each process, having one shard, has one; attribute
-			    shards: those of all, which are on their way */
-	ROLE_TAKE_ROWS,  /* in the last shard, all of either's rows; attributes first, count: so
-			    many of them, when they are there */
-	/* Of g->ranks processes each has one piece of a tensor's elements, in a vector of so many
-	 * as the largest has, zeros behind its end; attribute ranks: */
-	ROLE_SCATTER_SUM,   /* as ROLE_SUM_RANKS, but of the sum its piece alone */
-	ROLE_OWN_PIECE,     /* of a tensor its piece; what is to be there before */
-	ROLE_GATHER_PIECES, /* a parameter, its piece of what that will be: all of it */
-	ROLE_FETCH_PIECES,  /* a parameter of which each process has a piece (tensor.piece_of): all
-			       of it, in its shape */
-	ROLE_WIDEN,         /* small numbers, scales, zeros (may be absent); attributes shape and
-			       those of stored_attributes: the real numbers */
-	ROLE_WIDEN_SCALES, /* scales in 8 bits, their coarse scales; attribute offset: the scales */
-	ROLE_UPDATE_END,   /* of an update of several nodes the one that makes the parameter; the
-			      first of them reads its gradient */
-	/* Of a tensor that is not in memory (tensor.away): */
-	ROLE_FETCH, /* it, what is to be there before (absent: nothing), and what stands for its
-		       pieces: its elements. Attributes from, count: of these a vector of so many */
-	ROLE_STORE, /* it, and what its elements will be: nothing, in its place. With from, count:
-		       what stands for the piece, what will be in that, and it */
-	ROLE_PIECE, /* a gradient, and the parameter that it is of, which is not read; from, count:
-		       so many of its elements */
-	ROLE_COUNT
 };
 
 /* When a record treats samples apart: whether, with some axis of its inputs counting samples, each
@@ -135,18 +75,6 @@ enum op_apart {
 /* What a record's output is, where losses care. */
 enum op_gives { GIVES_ANYTHING, GIVES_SOFTMAX, GIVES_SIGMOID };
 
-/* A library call that does a node: what is printed into the step and made into a primitive by the
- * runtime; and what the library is not told. */
-struct lib_call {
-	struct stint_lib_call call;
-	/* Of the ways to do a node, what this one is called (NULL: way 0), how many times as fast
-	 * as way 0 it is, and whether it rounds more. */
-	const char *name;
-	double speed;
-	bool rough;
-	bool slow; /* generated C is faster: not taken on a CPU */
-};
-
 /* A named scalar parameter: a pointwise attribute, or a loss's or optimizer's option. */
 struct op_option {
 	const char *name;
@@ -157,224 +85,6 @@ struct op_option {
 	const char *words;
 	bool list; /* "1;2;0.5": numbers, of which the attribute has a list */
 };
-
-/* What a loss is made of. */
-enum { LOSS_OUTPUTS = 3 };
-struct loss_inputs {
-	struct tensor *output[LOSS_OUTPUTS]; /* of the model, as many as the record reads */
-	struct tensor *target, *control;     /* target NULL: it has none */
-	struct tensor *whole; /* the target of the whole batch; `target` but in micro-batches */
-	int nattr;
-	const struct attr *attr;
-};
-
-/* A state tensor of an optimizer. It starts as zeros. */
-enum state_shape {
-	STATE_WHOLE,   /* the parameter's */
-	STATE_NUMBER,  /* one number */
-	STATE_ROWS,    /* the parameter's, its last axis 1 */
-	STATE_COLUMNS, /* the parameter's, its last axis but one 1 */
-	STATE_CODES,   /* the parameter's, of bytes that stand for numbers */
-	STATE_SCALES   /* a number for each OP_STATE_BLOCK elements */
-};
-struct op_state {
-	const char *name;
-	enum state_shape shape;
-	bool exact;       /* never stored narrower than the parameter */
-	const char *with; /* the option that wants it, by not being 0; NULL: it is always there */
-};
-static inline bool op_state_narrows(const struct op_state *s)
-{
-	return s->shape == STATE_WHOLE && !s->exact;
-}
-/* The last state of an update with this attribute, of any optimizer: the parameter's average over
- * the steps, of which the attribute's value is the decay. */
-#define OP_AVERAGE "ema"
-enum { OP_STATES = 5, OP_STATE_BLOCK = 256 };
-
-/* What an update is made of. */
-struct update_of {
-	const struct tensor *param;
-	/* Its value, or the piece of it that this process has; the same of its gradient; lr;
-	 * control. */
-	struct tensor *read[4];
-	enum dtype state; /* what states of the parameter's shape are stored in; DT_F32: as it is */
-	bool averaged;    /* the parameter's average is a state of it */
-	int nattr;
-	const struct attr *attr;
-};
-/* A node of an optimizer's record, with the states that the record names. */
-enum status graph_update(
-	struct graph *g, const struct op_def *op, const struct update_of *u, struct node **n);
-
-enum lower_mode { LOWER_TRAIN, LOWER_EVAL };
-/* --dropout NODE=P: what a dropout whose node matches the shell pattern does, whatever the file
- * says. */
-struct dropout_ratio {
-	const char *pattern;
-	double ratio; /* in [0, 1) */
-};
-struct lower_options {
-	enum lower_mode mode;
-	bool dropout_off, bn_frozen;
-	bool bn_sync;       /* statistics of micro-batches are those of all of them together */
-	bool bn_population; /* running variances divide by n, not by n - 1 as PyTorch's */
-	int nratio;
-	const struct dropout_ratio *ratio;
-	struct lower_told *told; /* graph_lower's own */
-};
-/* What graph_lower says at its end of all nodes together. */
-enum lower_tale {
-	TOLD_IDLE,   /* they would drop out, and were exported for inference */
-	TOLD_SILENT, /* they do, and the file does not say so */
-	LOWER_TALES
-};
-void lower_tell(
-	const struct lower_options *o, enum lower_tale what, const char *node, double ratio);
-
-/* A test case: the record's author writes no other test. */
-struct op_example {
-	/* Inputs, separated by spaces, by position. Each one of
-	 *   2,3,8,8       reals drawn from [low, high); "()" is a scalar
-	 *   2,3:data      the same, but no gradient is asked for
-	 *   2,3:whole     reals that are whole numbers of [low, high): zeros and ties
-	 *   4:i64<7       integers in [0, 7)
-	 *   2,3:bool      booleans
-	 *   =[1,-1]       a constant I64 vector; =3 a constant I64 scalar; =f0.5 a constant real
-	 *                 scalar, =f[1,0.5] a vector
-	 *   -             absent
-	 * A letter a to h stands for a size from 2 to 6, A to H for one from 5 to 9, 2a for twice
-	 * that: here and in `attr`, the same letter the same size. An example with letters is run
-	 * five times, sizes drawn anew. */
-	const char *in;
-	const char *attr; /* "strides=2,2 alpha=0.1 mode=constant": ints, a decimal point makes a
-			     float */
-	double low, high; /* both 0: [-1, 1) */
-	int nout;         /* outputs asked for; 0: the default */
-	double tolerance; /* of the finite difference, relative; 0: the suite's */
-};
-
-/* --- What is more than a node: control flow, sequences, optional values ---
- *
- * No such thing reaches the graph. While a model is read, a record's `expand` builds in its node's
- * place what the node comes to (docs/adr/0009-control-flow-at-import.md). */
-
-/* What a name stands for while a model is read. A list's tensors are known one by one: which one a
- * node picks is known too, or the model is refused. */
-struct value {
-	enum { VALUE_NONE, VALUE_TENSOR, VALUE_LIST } kind; /* NONE: absent, an empty optional */
-	struct tensor *tensor;
-	int n; /* VALUE_LIST */
-	struct tensor *const *item;
-};
-
-/* A graph that an attribute holds: a branch, the body of a loop. */
-struct body {
-	int nin, nout;
-	int64_t size; /* nodes that building it once may make, those of bodies in it counted once */
-	/* Build it once more. `label` tells this time from others in the names of nodes: "3".
-	 * Reports a nin or nout that is not the body's. */
-	enum status (*build)(const struct body *b, const char *label, int nin,
-		const struct value *in, int nout, struct value *out);
-	/* Type and shape that the file declares for output k; false: it leaves something open. */
-	bool (*declared)(const struct body *b, int k, enum dtype *t, int *rank, int64_t *dim);
-};
-
-struct expansion {
-	struct graph *g;
-	const struct node *node; /* for messages and attributes; in[i] NULL where no tensor */
-	int nin, nout;
-	const struct value *in;
-	struct value *out; /* to be set, all nout */
-	int64_t *left;     /* nodes that expansions may still make */
-};
-
-/* Call a record's hook. `out` holds nout values. Reports counts of inputs and outputs that the
- * record does not take. */
-enum status graph_expand(struct graph *g, const struct op_def *op, const char *name, int nin,
-	const struct value *in, int nout, struct value *out, int nattr, const struct attr *attr,
-	int64_t *left);
-/* Report where `times` times `size` nodes are more than may still be made. */
-enum status expansion_reserve(const struct expansion *x, int64_t times, int64_t size);
-/* Take off for work that makes no nodes (copies of lists). */
-enum status expansion_spend(const struct expansion *x, int64_t nodes);
-/* The body in an attribute; NULL, with a message, when there is none. */
-const struct body *expansion_body(const struct expansion *x, const char *attribute);
-/* What helps where t, which is not known, would have to be: --fix, by the input that it comes from.
- */
-const char *expansion_hint(const struct expansion *x, const struct tensor *t);
-/* Input i, a tensor known at compile time of one element (a condition, a trip count, a position).
- * `what` for the message, which says why it must be known. */
-enum status expansion_known(
-	const struct expansion *x, int i, const char *what, const struct tensor **out);
-
-/* --- Blocked channels (graph/layout.c) ---
- *
- * A library's convolutions are fastest on tensors [N, C, ...] whose channels come in blocks of B,
- * stored as [N, C/B, ..., B]: to the graph, a tensor of that shape. Channels last is the same with
- * B = C of each tensor: [N, 1, ..., C]. Records that have `block` know how to work on such tensors.
- */
-struct layout;
-struct blocking {
-	struct graph *g;      /* being built: nodes added get the name and phase of n */
-	const struct node *n; /* of the graph before */
-	bool all;             /* channels last */
-	struct layout *layout;
-};
-
-/* B, for a tensor [N, C, ...] of the graph before. */
-int64_t blocking_channels(const struct blocking *b, const struct tensor *t);
-/* The blocked form's shape; its rank, which is one more. */
-int blocking_shape(const struct blocking *b, const struct tensor *t, int64_t *dim);
-/* Where channels are counted when they are cut and joined: along which axis of the blocked form of
- * `rank` + 1 axes, and how many are 1 there. Blocks: axis 1, B. Channels last: the last axis, 1. */
-int blocking_axis(const struct blocking *b, int rank, int64_t *unit);
-
-/* Can stand in blocks: three axes or more, whole blocks of channels. */
-bool blocking_fits(const struct blocking *b, const struct tensor *t);
-/* Input i can, and does already. */
-bool blocking_has(const struct blocking *b, int i);
-/* Output k can, and some reader knows what to do with it. */
-bool blocking_wanted(const struct blocking *b, int k);
-/* Input i in either form, reordered if need be; NULL: absent, or a failure that g remembers. */
-struct tensor *blocking_plain(const struct blocking *b, int i);
-struct tensor *blocking_blocked(const struct blocking *b, int i);
-/* A tensor of the graph before that broadcasts to [N, C, ...] of `rank` axes, so that it broadcasts
- * to the blocked form. */
-struct tensor *blocking_beside(const struct blocking *b, const struct tensor *old, int rank);
-/* What stands for output k from now on. */
-void blocking_give(const struct blocking *b, int k, struct tensor *t, bool in_blocks);
-
-/* --- Adapters (graph/adapt.c) ---
- *
- * A small product beside a frozen weight, which learns in its place (Hu et al., "LoRA", 2021,
- * arXiv 2106.09685). Records that have `adapt` know how to build it. */
-struct adapting; /* the adapter of one weight, for one node that reads it */
-/* What PEFT has for the layer: its parameters' names and shapes. */
-enum adapter_kind { ADAPTER_NONE, ADAPTER_LINEAR, ADAPTER_CONV, ADAPTER_EMBEDDING };
-/* GIVEN: whoever asks for it sets its values, unless they are there. */
-enum adapter_start { ADAPTER_ZEROS, ADAPTER_UNIFORM, ADAPTER_NORMAL, ADAPTER_GIVEN };
-
-struct graph *adapting_graph(const struct adapting *x);
-/* Its rank, r. */
-int64_t adapting_rank(const struct adapting *x);
-/* The node reads the weight's matrix transposed, beside the transpositions before it. */
-void adapting_turn(struct adapting *x);
-/* A parameter of it, made once for all nodes that read the weight: `part` is what PEFT calls it in
- * the module. `fan_in`: terms of a sum that it makes, for UNIFORM. NULL: failed. */
-struct tensor *adapting_parameter(struct adapting *x, const char *part, int rank,
-	const int64_t *dim, enum adapter_start start, int64_t fan_in);
-/* t with its dropout; and times its factor. */
-struct tensor *adapting_dropped(struct adapting *x, struct tensor *t);
-struct tensor *adapting_scaled(struct adapting *x, struct tensor *t);
-
-/* DoRA: each output's row of weights has a trained length. Whether it is asked for; the adapter's
- * factor; the lengths, `dim`, which are `out` numbers, and in *squares, a constant of [out], the
- * sums of squares of the rows as the model has them. NULL: failed. */
-bool adapting_lengths(const struct adapting *x);
-double adapting_scale(const struct adapting *x);
-struct tensor *adapting_rows(
-	struct adapting *x, int rank, const int64_t *dim, struct tensor **squares);
 
 #define ALL_OPERANDS (~0u)
 
@@ -434,13 +144,6 @@ struct op_def {
 	 * out[0..nout). Without it, and where it leaves out[0] NULL, a node is copied. */
 	enum status (*lower)(struct graph *g, const struct node *n, struct tensor *const *in,
 		const struct lower_options *o, struct tensor **out);
-
-	/* Build what an adapter beside the node's weight, input `adapts`, adds to output 0, from
-	 * `in`. */
-	enum status (*adapt)(struct adapting *x, const struct node *n, struct tensor *const *in,
-		struct tensor **out);
-	enum adapter_kind adapter; /* of what kind; NONE: it has no `adapt` */
-	int adapts;
 
 	/* Called when a training graph has its loss: builds in n's place the same in pieces of
 	 * input 0, so that less is live at once, and sets out[0..nout), or leaves out[0] NULL. By
@@ -524,32 +227,10 @@ struct op_def {
 	/* The same for a GPU, where it has kernels of its own. NULL: emit_c's, a turn a thread. */
 	enum status (*emit_cuda)(struct emit *e, const struct node *n);
 
-	/* A loss or optimizer by PyTorch's name on the command line ("cross-entropy", "adamw"); its
-	 * `option` list holds the options and defaults. NULL otherwise. A loss node's inputs are
-	 * (model output, target, control); an optimizer's (parameter, gradient, lr, control,
-	 * state...) and its outputs (parameter, state...). Where the gradient is absent, it is the
-	 * outer product of the last two inputs, a column and a row (graph/fuse_update.c), if the
-	 * record is OP_BY_ELEMENT. */
-	const char *loss, *optimizer;
-	/* How many of the model's outputs a loss reads; 0 stands for 1. */
-	int loss_outputs;
-	/* What it does not want of the model: a warning then names the tensor before that, and the
-	 * loss that reads it (NULL: this one). */
-	enum op_gives loss_not;
-	const char *loss_instead;
-	/* Shape and type of the target that a loss wants for the first of them; NULL: it has none.
-	 */
-	enum status (*loss_target)(struct graph *g, const struct tensor *output, int nattr,
-		const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);
-	/* Build a loss; where g->shards_differ, a micro-batch's part of the whole batch's
-	 * (g->shards of them). NULL: one node of the record, and no micro-batches. */
-	enum status (*loss_build)(struct graph *g, const struct op_def *op,
-		const struct loss_inputs *in, struct tensor **loss);
-	/* What an optimizer keeps of a parameter: fewer than OP_STATES, ended by a NULL name. */
-	const struct op_state *state;
-	/* Build the update of a parameter, where that is not one node of the record. */
-	enum status (*update_build)(
-		struct graph *g, const struct op_def *op, const struct update_of *u);
+	/* What else it is, if it is: each in a header of its name. */
+	const struct op_loss *loss;
+	const struct op_optimizer *optimizer;
+	const struct op_adapter *adapter;
 
 	const struct op_example *example; /* ended by a NULL `in` */
 };
@@ -581,70 +262,7 @@ const struct op_def *op_by_optimizer(const struct op_table *t, const char *optim
 /* Value of an option or attribute on a node: the attribute if present, else the record's default.
  * -1 for a word that the option does not have. */
 double node_option(const struct node *n, const char *name);
-/* Whether a node of an optimizer has a state, by its options. */
-bool node_has_state(const struct node *n, const struct op_state *s);
 /* The place of `word` among the option's words; -1: none of them. */
 int option_word(const struct op_option *o, const char *word);
-
-/* How a node may be run: on other inputs (alternatives), by other library calls (ways). Choice 0 is
- * what is taken where nothing speaks against it. */
-int node_choices(const struct node *n);
-struct node node_choice(const struct node *n, int choice);
-
-/* --- Pointwise nodes fused into one (graph_fuse) ---
- *
- * The last stage makes the node's output, the others values that only later stages read. */
-enum { FUSED_INPUTS = 16, FUSED_STAGES = 32 };
-
-/* Where an operand of a stage is: in the node's input `slot`, or, where slot is -1 or the node as
- * it is run lacks that input, made by an earlier stage. Both -1: the operand is absent. */
-struct fused_operand {
-	int slot, stage;
-};
-struct fused_stage {
-	const struct node *node; /* as it was: its record, attributes, types; in no graph */
-	struct fused_operand in[POINTWISE_INPUTS];
-};
-struct fused {
-	int nstage;
-	const struct fused_stage *stage;
-};
-/* NULL: n is not such a node. */
-const struct fused *node_fused(const struct node *n);
-/* live[FUSED_STAGES]: the stages that the node as it is run needs. */
-void fused_live(const struct node *n, const struct fused *f, bool *live);
-static inline bool fused_reads_slot(const struct node *n, struct fused_operand o)
-{
-	return o.slot >= 0 && n->in[o.slot];
-}
-/* What a node does, for people: "Add", "stint.Fused: Add, Relu". */
-void node_title(const struct node *n, struct text *out);
-
-/* How a node's small numbers lie, as its attributes: STORED_ATTRS of them; and back, without the
- * numbers themselves. */
-enum { STORED_ATTRS = 3 };
-enum status stored_attributes(struct graph *g, const struct stored *s, struct attr *attr);
-void stored_of(const struct node *n, struct stored *out);
-
-/* Bytes of a node's inputs and outputs. */
-double node_bytes(const struct node *n);
-/* Cost and scratch of a node under the graph's target: the library's when it is used. */
-struct op_cost node_cost(const struct node *n);
-bool node_uses_library(
-	const struct graph *g, const struct node *n, struct lib_call *call, int64_t *workspace);
-int64_t node_workspace(const struct graph *g, const struct node *n);
-/* OP_POINTWISE: the text that does this node, by the types of its inputs; NULL: none does. */
-const char *node_expr(const struct node *n);
-/* Pairs of a node that hold for its actual shapes (a broadcast input cannot be overwritten). */
-int node_pairs(const struct node *n, struct op_pair *out, int max);
-
-/* Kernels in words: "Relu(f32[64,16,28,28]) -> f32[64,16,28,28]; C": operator, inputs, outputs,
- * attributes, and who does it (the library's call, or NULL: C, portable C). The same for any two
- * nodes that run alike, whatever the model; tables of measured times are kept by it. The text up to
- * "(" is the operator. Valid while `g` does not change; lives in `a`. NULL when out of memory. */
-struct kernel_keys;
-struct kernel_keys *kernel_keys_new(struct arena *a, const struct graph *g);
-const char *kernel_key(
-	const struct kernel_keys *k, const struct node *n, const struct lib_call *library);
 
 #endif

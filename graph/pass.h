@@ -3,7 +3,10 @@
 #ifndef STINT_GRAPH_PASS_H
 #define STINT_GRAPH_PASS_H
 
+#include "graph/lowering.h"
 #include "graph/op.h"
+#include "graph/op_loss.h"
+#include "graph/op_optimizer.h"
 
 /* Every input of a node was made before it, or is overwritten by no update before it; shapes and
  * types are set, ids match. A breach is our bug: ST_INTERNAL. */

@@ -1,4 +1,5 @@
 /* The graph as text, one node a line. */
+#include "graph/cost.h"
 #include "graph/pass.h"
 
 static const char *const phase_text[] = {"forward", "backward", "update"};

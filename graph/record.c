@@ -1,7 +1,11 @@
 /* The operator table, and what a record says of a node under the graph's target. */
 #include <string.h>
 
+#include "graph/cost.h"
 #include "graph/expr.h"
+#include "graph/fused.h"
+#include "graph/op_loss.h"
+#include "graph/op_optimizer.h"
 
 #define FOR_EACH_RECORD(t, r)                                                                      \
 	for (int f_ = 0; f_ < (t)->nfamily; f_++)                                                  \
@@ -74,7 +78,7 @@ const struct op_def *op_by_role(const struct op_table *t, enum op_role role)
 const struct op_def *op_by_loss(const struct op_table *t, const char *loss)
 {
 	FOR_EACH_RECORD(t, r)
-	if (r->loss && !strcmp(r->loss, loss))
+	if (op_loss(r) && !strcmp(op_loss(r), loss))
 		return r;
 	return NULL;
 }
@@ -82,7 +86,7 @@ const struct op_def *op_by_loss(const struct op_table *t, const char *loss)
 const struct op_def *op_by_optimizer(const struct op_table *t, const char *optimizer)
 {
 	FOR_EACH_RECORD(t, r)
-	if (r->optimizer && !strcmp(r->optimizer, optimizer))
+	if (op_optimizer(r) && !strcmp(op_optimizer(r), optimizer))
 		return r;
 	return NULL;
 }

@@ -91,7 +91,7 @@ enum status graph_set_ranks(
 			"--shard none: each process has all of the state",
 			"--ranks %" PRId64 ": an update by %s takes a whole parameter, and pieces "
 			"of one cannot be apart",
-			ranks, optimizer->op->optimizer);
+			ranks, optimizer->op->optimizer->name);
 	if (g->pieces && dtype_is_narrow(optimizer->state))
 		return diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
 			"--shard none: each process has all of the state",

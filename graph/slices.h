@@ -5,6 +5,7 @@
 #ifndef STINT_GRAPH_SLICES_H
 #define STINT_GRAPH_SLICES_H
 
+#include "graph/lowering.h"
 #include "graph/op.h"
 
 enum { SLICES_MAX = 64 };

@@ -190,7 +190,7 @@ static enum status unknown_name(
 	const char *meant = NULL;
 	for (int f = 0; f < t->nfamily; f++)
 		for (const struct op_def *r = t->family[f]; r->name; r++) {
-			const char *s = loss ? r->loss : r->optimizer;
+			const char *s = loss ? op_loss(r) : op_optimizer(r);
 			if (!s)
 				continue;
 			text_add(&known, "%s%s", known.len ? ", " : "", s);
@@ -208,7 +208,7 @@ static enum status unknown_name(
 static enum status name_outputs(
 	struct arena *a, const char *text, struct loss_spec *out, struct diag *d)
 {
-	const bool several = out->op && out->op->loss_outputs > 1;
+	const bool several = out->op && out->op->loss->outputs > 1;
 	const char **name = ARENA_ARRAY(
 		a, const char *, LOSS_OUTPUTS + 2); /* one too many is told */
 	if (!name)
@@ -309,7 +309,7 @@ enum status group_no_decay(
 		p++;
 	if (!p || !p->name)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--no-decay-1d: %s has no weight decay",
-			o->op->optimizer);
+			o->op->optimizer->name);
 	*out = (struct param_group){.text = "--no-decay-1d",
 		.rate = NAN,
 		.nattr = 1,

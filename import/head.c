@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/init.h"
+#include "graph/op_adapter.h"
 #include "import/ties.h"
 
 typedef Onnx__GraphProto Graph;
@@ -86,12 +87,12 @@ static bool take_product(struct head *h, Node *n, const char **constant)
 {
 	const struct op_def *op = record(h, n);
 	bool turned = false;
-	if (!op || (op->adapter != ADAPTER_LINEAR && op->adapter != ADAPTER_CONV) ||
-		(int)n->n_input <= op->adapts)
+	if (!op || (op_adapter(op) != ADAPTER_LINEAR && op_adapter(op) != ADAPTER_CONV) ||
+		(int)n->n_input <= op->adapter->weight)
 		return false;
-	Tensor *t = behind(h, text_of(n->input[op->adapts]), &turned);
+	Tensor *t = behind(h, text_of(n->input[op->adapter->weight]), &turned);
 	if (!t)
-		*constant = constant_behind(h, text_of(n->input[op->adapts]));
+		*constant = constant_behind(h, text_of(n->input[op->adapter->weight]));
 	if (!t || t->n_dims < 2 || (turned && t->n_dims != 2))
 		return false;
 	const bool told = op->bias.input || (op->bias.turned && t->n_dims == 2);
@@ -200,18 +201,18 @@ static enum status note_odd(struct head *h, const Node *n)
 	bool turned = false, odd = false;
 	if (!op || h->odd)
 		return ST_OK;
-	const bool product = op->adapter == ADAPTER_LINEAR || op->adapter == ADAPTER_CONV;
+	const bool product = op_adapter(op) == ADAPTER_LINEAR || op_adapter(op) == ADAPTER_CONV;
 	for (int k = 0; k < (int)n->n_input && k < 32 && !odd; k++) {
 		const char *name = text_of(n->input[k]);
 		const Node *before = names_get(&h->maker, name);
 		const Tensor *t = behind(h, name, &turned);
-		if (product && k == op->adapts && !t && before)
+		if (product && k == op->adapter->weight && !t && before)
 			TRY(is_fixed(h, before, &odd));
 		else
-			odd = t && (product ? k <= op->adapts
-					    : op->adapter == ADAPTER_NONE && t->n_dims > 1 &&
-							   op->weights >> k & 1 &&
-							   !(op->traits & OP_POINTWISE));
+			odd = t &&
+			      (product ? k <= op->adapter->weight
+				       : !op->adapter && t->n_dims > 1 && op->weights >> k & 1 &&
+						      !(op->traits & OP_POINTWISE));
 	}
 	h->odd = odd ? n : NULL;
 	return ST_OK;
@@ -288,7 +289,7 @@ static void find_bias(struct head *h)
 	if (h->bias || !h->node->n_output || readers(h, text_of(h->node->output[0]), &add) != 1)
 		return;
 	const struct op_def *op = record(h, add);
-	const int behind = h->op->adapter == ADAPTER_CONV ? (int)h->weight->n_dims - 2 : 0;
+	const int behind = op_adapter(h->op) == ADAPTER_CONV ? (int)h->weight->n_dims - 2 : 0;
 	for (size_t k = 0; op && op->role == ROLE_ADD && k < add->n_input; k++) {
 		Tensor *t = names_get(&h->initializer, text_of(add->input[k]));
 		if (t && counts_outputs(h, t, behind, &h->bias_axis))
@@ -357,7 +358,7 @@ static void set_axis(const struct head *h, Onnx__ValueInfoProto *v, const char *
 	const Onnx__TensorShapeProto *shape = input_shape(v);
 	if (!shape || shape->n_dim < 2)
 		return;
-	const int axis = h->op->adapter == ADAPTER_CONV ? 1 : (int)shape->n_dim - 1;
+	const int axis = op_adapter(h->op) == ADAPTER_CONV ? 1 : (int)shape->n_dim - 1;
 	Onnx__TensorShapeProto__Dimension *d = shape->dim[axis];
 	if (d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
 		d->dim_value != h->outputs)

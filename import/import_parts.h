@@ -2,6 +2,7 @@
 #ifndef STINT_IMPORT_IMPORT_PARTS_H
 #define STINT_IMPORT_IMPORT_PARTS_H
 
+#include "graph/expansion.h"
 #include "import/import.h"
 #include "onnx.pb-c.h"
 

@@ -1,6 +1,7 @@
 /* How nodes read initializers, those of bodies as well: what names alone do not tell of them. */
 #include <string.h>
 
+#include "graph/op_adapter.h"
 #include "import/import_parts.h"
 
 typedef Onnx__GraphProto Graph;
@@ -51,7 +52,7 @@ static bool is_product(const struct walk *w, const char *name)
 {
 	const Node *n = names_get(&w->maker, name);
 	const struct op_def *op = n ? record_of(w->im, n, w->im->top.opset) : NULL;
-	return op && op->adapter != ADAPTER_NONE;
+	return op && op->adapter;
 }
 
 /* The exporter keeps a module's names: where both a convolution's weights and its bias have others,
@@ -60,8 +61,8 @@ static bool is_renamed(const Node *n, const struct op_def *op, size_t k)
 {
 	static const char own[] = "onnx::";
 	const size_t length = sizeof own - 1;
-	return op->adapter == ADAPTER_CONV && (int)k == op->adapts && n->n_input == k + 2 &&
-	       !strncmp(text_of(n->input[k]), own, length) &&
+	return op_adapter(op) == ADAPTER_CONV && (int)k == op->adapter->weight &&
+	       n->n_input == k + 2 && !strncmp(text_of(n->input[k]), own, length) &&
 	       !strncmp(text_of(n->input[k + 1]), own, length);
 }
 

@@ -1,5 +1,6 @@
 /* DoRA (Liu et al., "DoRA: Weight-Decomposed Low-Rank Adaptation", 2024, arXiv 2402.09353): the
  * rows of W + s B A, one for each output, get trained lengths. */
+#include "graph/op_adapter.h"
 #include "ops/dora_op.h"
 
 /* Row i is as long as the root of |W_i|^2 + 2 s B_i (A W_i^T) + s^2 B_i (A A^T) B_i^T: no matrix of

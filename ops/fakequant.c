@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "graph/expansion.h"
 #include "ops/fakequant_op.h"
 
 /* a: x, b: the scale, c: the zero point. NaN stays. */

@@ -8,6 +8,9 @@
 
 #include "codegen/call.h"
 #include "codegen/emit.h"
+#include "graph/cost.h"
+#include "graph/lowering.h"
+#include "graph/op_example.h"
 #include "ops/ops.h"
 
 /* One text for generated C, CUDA, constant folding and the double-precision reference:

@@ -1,5 +1,6 @@
 /* Several pointwise nodes in one loop. Everything about it is in core code: graph/fuse.c makes such
  * nodes, codegen/pointwise_loops.c writes their text. */
+#include "graph/fused.h"
 #include "ops/family.h"
 
 static enum status fused_infer(struct graph *g, struct node *n)

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "codegen/call.h"
+#include "graph/op_optimizer.h"
 #include "ops/data.h"
 
 /* Gradients are summed in parts of so many elements, each in a tree of lanes: the parts are the

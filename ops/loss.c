@@ -351,7 +351,7 @@ static enum status binary_build(struct graph *g, const struct op_def *op,
 #define ALL_ROWS " =[0,0,1000000,0]"
 
 /* A loss and its gradient. */
-#define LOSS(which, ours, spec, build, options, ...)                                               \
+#define LOSS(which, ours, spec, builds, options, ...)                                              \
 	{.name = ours,                                                                             \
 		.variant = which,                                                                  \
 		.min_in = 3,                                                                       \
@@ -362,11 +362,11 @@ static enum status binary_build(struct graph *g, const struct op_def *op,
 		.emit_cuda = sum_emit_cuda,                                                        \
 		.workspace_cuda = sum_workspace,                                                   \
 		.grad = loss_rule,                                                                 \
-		.loss = spec,                                                                      \
-		.loss_target = same_target,                                                        \
-		.loss_build = build,                                                               \
-		.loss_not = (which) == BCE_LOGITS || (which) == FOCAL ? GIVES_SIGMOID              \
-								      : GIVES_ANYTHING,            \
+		.loss = &(const struct op_loss){.name = spec,                                      \
+			.target = same_target,                                                     \
+			.build = builds,                                                           \
+			.unwanted = (which) == BCE_LOGITS || (which) == FOCAL ? GIVES_SIGMOID      \
+									      : GIVES_ANYTHING},   \
 		.option = options,                                                                 \
 		.example = EXAMPLES(__VA_ARGS__)},                                                 \
 	{                                                                                          \

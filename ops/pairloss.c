@@ -9,20 +9,20 @@ static enum status outputs_of(struct graph *g, const struct op_def *op,
 	const struct loss_inputs *in, int least, int most, struct tensor **exact)
 {
 	char a[200], b[200];
-	for (int i = 0; i < op->loss_outputs; i++) {
+	for (int i = 0; i < op->loss->outputs; i++) {
 		const struct tensor *x = in->output[i], *first = in->output[0];
 		const struct where w = {g->file, x->name, "tensor"};
 		if (!dtype_is_real(x->dtype) || x->rank < least || x->rank > most || x->numel == 0)
 			return diag_fail(g->diag, ST_INVALID, &w,
 				most == 2 ? "it takes rows of numbers, [N, D]"
 					  : "axis 0 counts samples",
-				"is no output for the loss %s: its shape is %s", op->loss,
+				"is no output for the loss %s: its shape is %s", op->loss->name,
 				tensor_shape_text(x, a));
 		if (!tensor_same_shape(x, first))
 			return diag_fail(g->diag, ST_INVALID, &w, NULL,
 				"has shape %s, where '%s', which the loss %s compares it with, has "
 				"%s",
-				tensor_shape_text(x, a), first->name, op->loss,
+				tensor_shape_text(x, a), first->name, op->loss->name,
 				tensor_shape_text(first, b));
 		exact[i] = loss_exact(g, in->output[i]);
 	}
@@ -138,10 +138,13 @@ static enum status no_node(struct graph *g, struct node *n)
 		.name = which, .value = v, .low = least, .high = HUGE_VAL                          \
 	}
 #define OPTIONS(...) ((const struct op_option[]){__VA_ARGS__, REDUCTION, {.name = NULL}})
-#define PAIRS(ours, spec, outputs, target, build, ...)                                             \
+#define PAIRS(ours, spec, reads, wants, builds, ...)                                               \
 	{                                                                                          \
-		.name = ours, .min_in = outputs, .infer = no_node, .loss = spec,                   \
-		.loss_outputs = outputs, .loss_target = target, .loss_build = build,               \
+		.name = ours, .min_in = reads, .infer = no_node,                                   \
+		.loss = &(const struct op_loss){.name = spec,                                      \
+			.outputs = reads,                                                          \
+			.target = wants,                                                           \
+			.build = builds},                                                          \
 		.option = OPTIONS(__VA_ARGS__)                                                     \
 	}
 

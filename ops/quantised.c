@@ -3,6 +3,7 @@
  * as they came (graph/frozen.c), they are. */
 #include <inttypes.h>
 
+#include "graph/expansion.h"
 #include "ops/fakequant_op.h"
 
 /* Real numbers in the graph's type; s NULL: they cannot be stored small. */

@@ -1,6 +1,7 @@
 /* Operators that repeat a tensor along axes: Expand, Tile. */
 #include <inttypes.h>
 
+#include "graph/blocking.h"
 #include "ops/boxes/boxes_op.h"
 
 /* --- Expand --- */

@@ -1,4 +1,5 @@
 /* Transpose: one box copied (ops/data.h), on the host for constants and as C text for the step. */
+#include "graph/blocking.h"
 #include "ops/boxes/boxes_op.h"
 
 static enum status transpose_perm(struct graph *g, const struct node *n, int *perm)

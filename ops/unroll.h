@@ -3,6 +3,7 @@
 #ifndef STINT_OPS_UNROLL_H
 #define STINT_OPS_UNROLL_H
 
+#include "graph/expansion.h"
 #include "ops/data.h"
 
 /* The `n` parts of x along `axis`, of the given sizes; where `squeeze`, all of size 1, the axis

@@ -2,6 +2,7 @@
  * copy that is executed, where core code needs a tensor of its own. */
 #include <inttypes.h>
 
+#include "graph/expansion.h"
 #include "ops/data.h"
 
 static enum status view_grad(struct graph *g, const struct node *n, struct tensor *const *dy,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/op_loss.h"
+#include "graph/op_optimizer.h"
 #include "ops/ops.h"
 #include "tools/onnx_tests.h"
 
@@ -47,7 +49,7 @@ static bool is_loss(const struct op_def *op)
 
 static bool is_optimizer(const struct op_def *op)
 {
-	return op->optimizer != NULL;
+	return op_optimizer(op) != NULL;
 }
 
 static bool is_onnx(const struct op_def *op)
@@ -159,7 +161,7 @@ static void put_named(const struct list *l, bool (*want)(const struct op_def *))
 		const struct op_def *op = l->op[i];
 		if (!want(op))
 			continue;
-		printf("| `%s` | ", op->loss ? op->loss : op->optimizer);
+		printf("| `%s` | ", op->loss ? op->loss->name : op_optimizer(op));
 		put_options(op);
 		fputs(" |\n", stdout);
 	}

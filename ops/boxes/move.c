@@ -2,6 +2,7 @@
  * C text for the step. */
 #include <inttypes.h>
 
+#include "graph/blocking.h"
 #include "ops/boxes/boxes_op.h"
 
 /* --- Concat and Split: parts of one tensor along an axis --- */

@@ -1,6 +1,7 @@
 /* Pad: a tensor with a margin of a constant, or of what lies within it, repeated: then an axis is a
  * table of places and the gradient adds up (ops/resample/resample_op.h). Negative pads cut.
  * CenterCropPad. */
+#include "graph/blocking.h"
 #include "ops/boxes/boxes_op.h"
 #include "ops/resample/resample_op.h"
 

@@ -1,6 +1,7 @@
 /* Parts of a tensor: Slice, and its gradient. */
 #include <inttypes.h>
 
+#include "graph/blocking.h"
 #include "ops/boxes/boxes_op.h"
 
 /* What is cut out of a tensor, per axis: len elements from `start`, `step` apart. */

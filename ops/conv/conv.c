@@ -1,5 +1,6 @@
 /* Conv over 1 to 3 spatial axes, with groups, and its gradients. Plain C: a blocked matrix product
  * whose second operand is gathered while it is packed; few channels a group: direct loops. */
+#include "graph/op_adapter.h"
 #include "ops/conv/conv_op.h"
 
 #include "ops/dora_op.h"
@@ -623,9 +624,7 @@ const struct op_def ops_conv[] = {
 		.narrow_out = 1,
 		.channels = conv_channels,
 		.lower = conv_lower,
-		.adapt = conv_adapt,
-		.adapts = 1,
-		.adapter = ADAPTER_CONV,
+		.adapter = &(const struct op_adapter){ADAPTER_CONV, 1, conv_adapt},
 		.grad = conv_grad,
 		.cost = conv_cost,
 		.block = conv_forward_block,

@@ -2,6 +2,7 @@
 #ifndef STINT_OPS_CONV_OP_H
 #define STINT_OPS_CONV_OP_H
 
+#include "graph/blocking.h"
 #include "ops/window_op.h"
 
 /* y[N, K, w.out] = x[N, C, w.size] * weight[K, C / groups, w.kernel]. The parameter of Conv,

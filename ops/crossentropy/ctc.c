@@ -204,8 +204,8 @@ static const struct op_option options[] = {{.name = "blank", .high = 1e9},
 /* clang-format off */
 const struct op_def ops_ctc[] = {
 	{.name = "stint.Ctc", .min_in = 3, .traits = OP_CHECKED, .infer = ctc_infer, .cost = ctc_cost,
-		.workspace = ctc_workspace, .workspace_cuda = ctc_workspace, .emit_c = ctc_emit, .grad = ctc_rule, .loss = "ctc",
-		.loss_target = ctc_target, .loss_build = ctc_build, .option = options,
+		.workspace = ctc_workspace, .workspace_cuda = ctc_workspace, .emit_c = ctc_emit, .grad = ctc_rule, 
+		.loss = &(const struct op_loss){"ctc", .target = ctc_target, .build = ctc_build}, .option = options,
 		.example = EXAMPLES({.in = "7,a,4 a,3:i64<4" ALL_ROWS}, {.in = "4,9,5 4,3:i64<5 =[0,0,3,0]", .attr = "batch_first=1 reduction=sum"},
 			{.in = "6,4,3 4,2:i64<3" ALL_ROWS, .attr = "blank=2 reduction=share"},
 			{.in = "2,5,3 5,3:i64<3" ALL_ROWS, .attr = "zero_infinity=1"}, {.in = "1,5,3 5,1:i64<3" ALL_ROWS},

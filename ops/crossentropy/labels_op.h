@@ -3,6 +3,7 @@
 #define STINT_OPS_LABELS_OP_H
 
 #include "codegen/call.h"
+#include "graph/op_loss.h"
 #include "ops/data.h"
 
 /* The option `reduction` of every loss; NONE is for models' own nodes. */

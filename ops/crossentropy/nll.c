@@ -198,7 +198,7 @@ static const struct op_option onnx_options[] = {
 const struct op_def ops_nll[] = {
 	{.name = "stint.Nll", .min_in = 2, .max_in = 4, .traits = OP_CHECKED, .infer = nll_infer,
 		.workspace = nll_workspace, .cost = nll_cost, .emit_c = nll_emit, .emit_cuda = nll_cuda_emit, .workspace_cuda = nll_workspace, .grad = nll_rule,
-		.loss = "nll", .loss_not = GIVES_SOFTMAX, .loss_instead = "cross-entropy", .loss_target = label_target, .loss_build = label_build, .option = options,
+		.loss = &(const struct op_loss){"nll", .unwanted = GIVES_SOFTMAX, .instead = "cross-entropy", .target = label_target, .build = label_build}, .option = options,
 		.example = EXAMPLES({.in = "a,B a:i64<5 " ALL_ROWS}, {.in = "3,50 3:i64<50 =[0,0,2,0]"},
 			{.in = "2,3,70 2,70:i64<3 =[0,0,1,0]", .attr = "axis=1 ignore_index=0"},
 			{.in = "4,3 4:i64<3 =[0,0,3,0] " WEIGHTS, .attr = "reduction=sum ignore_index=2"},

@@ -2,6 +2,7 @@
  * and adding gradients back into their places. */
 #include <inttypes.h>
 
+#include "graph/op_adapter.h"
 #include "ops/dora_op.h"
 #include "ops/gather/gather_op.h"
 
@@ -296,9 +297,7 @@ const struct op_def ops_gather[] = {
 		.infer = gather_infer,
 		.fold = gather_fold,
 		.lower = gather_lower,
-		.adapt = gather_adapt,
-		.adapts = 0,
-		.adapter = ADAPTER_EMBEDDING,
+		.adapter = &(const struct op_adapter){ADAPTER_EMBEDDING, 0, gather_adapt},
 		.grad = gather_grad,
 		.cost = gather_cost,
 		.narrow_in = 1,

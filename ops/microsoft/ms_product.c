@@ -1,4 +1,5 @@
 /* ONNX Runtime's products: with transposes, an activation, an addend, channels last. */
+#include "graph/op_adapter.h"
 #include "ops/microsoft/ms.h"
 
 /* --- What is done to a result --- */
@@ -147,7 +148,7 @@ static enum status matmul_expand(struct expansion *x)
 /* clang-format off */
 #define MATMUL(onnx, ...)                                                                          \
 	{.name = onnx, .since = 1, .min_in = 2, .weights = 2, .expand = matmul_expand,             \
-		.bias = {.axis = 1, .turned = "transB"}, .adapts = 1, .adapter = ADAPTER_LINEAR,   \
+		.bias = {.axis = 1, .turned = "transB"}, .adapter = &(const struct op_adapter){ADAPTER_LINEAR, .weight = 1},   \
 		.example = EXAMPLES(__VA_ARGS__)}
 
 const struct op_def ops_ms_product[] = {
@@ -155,12 +156,12 @@ const struct op_def ops_ms_product[] = {
 		{.in = "5,2,3,4 2,3,5,6", .attr = "transA=1 transBatchA=1"}, {.in = "2,3,4,5 6,2,3,5", .attr = "transB=1 transBatchB=1"}),
 	MATMUL("com.microsoft.TransposeMatMul", {.in = "3,4 5,4", .attr = "alpha=0.5 transB=1"}), /* its older name */
 	{.name = "com.microsoft.FusedGemm", .since = 1, .min_in = 2, .max_in = 3, .weights = 6, .expand = gemm_expand,
-		.bias = {.input = 2, .axis = 1, .turned = "transB"}, .adapts = 1, .adapter = ADAPTER_LINEAR,
+		.bias = {.input = 2, .axis = 1, .turned = "transB"}, .adapter = &(const struct op_adapter){ADAPTER_LINEAR, .weight = 1},
 		.example = EXAMPLES({.in = "3,4 5,4 5", .attr = "activation=Tanh transB=1"},
 			{.in = "3,4 4,5", .attr = "activation=LeakyRelu activation_alpha=0.3 alpha=0.5"},
 			{.in = "3,4 4,5 1,5", .attr = "activation=HardSigmoid activation_alpha=0.3 activation_beta=0.4 beta=0.5"})},
 	{.name = "com.microsoft.FusedConv", .since = 1, .min_in = 2, .max_in = 4, .weights = 6, .expand = conv_expand,
-		.bias = {.input = 2, .axis = 0}, .adapts = 1, .adapter = ADAPTER_CONV,
+		.bias = {.input = 2, .axis = 0}, .adapter = &(const struct op_adapter){ADAPTER_CONV, .weight = 1},
 		.example = EXAMPLES({.in = "2,3,5,5 4,3,3,3 4", .attr = "activation=Sigmoid pads=1,1,1,1"},
 			{.in = "2,3,5,5 4,3,3,3 - 2,4,3,3", .attr = "activation=Tanh"}, {.in = "2,3,7 4,3,3", .attr = "strides=2"},
 			{.in = "1,2,4,4 2,1,2,2 2", .attr = "activation=Clip activation_params=-0.6,0.7 group=2"})},

@@ -3,6 +3,7 @@
 #define STINT_OPS_BATCHNORM_OP_H
 
 #include "codegen/call.h"
+#include "graph/blocking.h"
 #include "ops/data.h"
 
 /* The param of every record of the family. */

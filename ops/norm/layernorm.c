@@ -3,6 +3,7 @@
  * as one operator and in the spelled-out forms of exports. */
 #include <inttypes.h>
 
+#include "graph/fused.h"
 #include "ops/match.h"
 #include "ops/norm/channel_cuda.h"
 #include "ops/norm/norm_cuda.h"

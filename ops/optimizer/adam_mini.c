@@ -50,10 +50,10 @@ static enum status mini_build(struct graph *g, const struct op_def *op, const st
 
 const struct op_def ops_adammini[] = {
 	WHOLE_UPDATE("stint.AdamMiniUpdate", "adam-mini", update_infer,
-		STATES({.name = "exp_avg"}, {.name = "vmean", .shape = STATE_ROWS}), mini_emit,
-		MINI_OPTIONS, .work = 30, .variant = ROWS, .update_build = mini_build),
+		STATES({.name = "exp_avg"}, {.name = "vmean", .shape = STATE_ROWS}), mini_build,
+		mini_emit, MINI_OPTIONS, .work = 30, .variant = ROWS),
 	WHOLE_UPDATE("stint.AdamMiniColumnsUpdate", NULL, update_infer,
-		STATES({.name = "exp_avg"}, {.name = "vmean", .shape = STATE_COLUMNS}), mini_emit,
-		MINI_OPTIONS, .work = 30, .variant = COLUMNS),
+		STATES({.name = "exp_avg"}, {.name = "vmean", .shape = STATE_COLUMNS}), NULL,
+		mini_emit, MINI_OPTIONS, .work = 30, .variant = COLUMNS),
 	{0},
 };

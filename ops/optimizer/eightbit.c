@@ -30,9 +30,9 @@ const struct op_def ops_eightbit[] = {
 			{.name = "exp_avg_sq", .shape = STATE_CODES},
 			{.name = "exp_avg_absmax", .shape = STATE_SCALES},
 			{.name = "exp_avg_sq_absmax", .shape = STATE_SCALES}),
-		adam8_emit,
+		adam8_build, adam8_emit,
 		OPTIONS(OPT_LR(1e-3), OPT_BETA("beta1", 0.9), OPT_BETA("beta2", 0.999),
 			OPT_POSITIVE("eps", 1e-8), OPT_POSITIVE("weight_decay", 0.01)),
-		.work = 150, .update_build = adam8_build),
+		.work = 150),
 	{0},
 };

@@ -182,8 +182,7 @@ static const struct op_state none[] = {{.name = NULL}};
 
 const struct op_def ops_muon[] = {
 	UPDATE_OF("stint.MuonUpdate", "muon", 0, muon_infer, STATES({.name = "momentum_buffer"}),
-		muon_emit, muon_options, .update_build = muon_build, .npair = 1,
-		.pair = {{1, STATE0}}),
+		muon_build, muon_emit, muon_options, .npair = 1, .pair = {{1, STATE0}}),
 	{.name = "stint.MuonNormal",
 		.min_in = 1,
 		.traits = OP_STOP,
@@ -199,7 +198,7 @@ const struct op_def ops_muon[] = {
 		.expr = muon_mix_expr,
 		.ref = muon_mix_ref,
 		.option = mix_options},
-	WHOLE_UPDATE("stint.MuonStep", NULL, update_infer, none, step_emit, NULL,
+	WHOLE_UPDATE("stint.MuonStep", NULL, update_infer, none, NULL, step_emit, NULL,
 		.role = ROLE_UPDATE_END),
 	{0},
 };

@@ -54,7 +54,7 @@ struct call_struct update_struct(
 static int state_args(const struct node *n, bool output, struct call_arg *args)
 {
 	int count = 0, k = 0;
-	for (const struct op_state *s = n->op->state; s->name; s++) {
+	for (const struct op_state *s = n->op->optimizer->state; s->name; s++) {
 		const bool there = node_has_state(n, s);
 		if (s->shape != STATE_NUMBER)
 			args[count++] = !there   ? ARG_NULL

@@ -6,6 +6,7 @@
 #define STINT_OPS_UPDATE_OP_H
 
 #include "codegen/call.h"
+#include "graph/op_optimizer.h"
 #include "ops/data.h"
 
 enum { PARAM, GRAD, LR, CONTROL, STATE0, STATE1, STATE2, STATE3, STATE4 };
@@ -74,18 +75,19 @@ enum status update_as_adamw(
 	}
 
 /* The parameter and the states are overwritten. */
-#define UPDATE_OF(ours, spec, trait, shape, of, emits, options, ...)                               \
+#define UPDATE_OF(ours, spec, trait, shape, of, built, emits, options, ...)                        \
 	{                                                                                          \
-		.name = ours, .optimizer = spec, .min_in = 4, .max_in = 6 + OP_STATES,             \
-		.min_out = 1, .max_out = 1 + OP_STATES, .traits = OP_UPDATE | (trait),             \
-		.infer = shape, .state = of, .emit_c = emits, .option = options, __VA_ARGS__       \
+		.name = ours, .optimizer = &(const struct op_optimizer){spec, of, built},          \
+		.min_in = 4, .max_in = 6 + OP_STATES, .min_out = 1, .max_out = 1 + OP_STATES,      \
+		.traits = OP_UPDATE | (trait), .infer = shape, .emit_c = emits, .option = options, \
+		__VA_ARGS__                                                                        \
 	}
 #define UPDATE_PAIRS                                                                               \
 	.npair = 1 + OP_STATES,                                                                    \
 	.pair = {{0, PARAM}, {1, STATE0}, {2, STATE1}, {3, STATE2}, {4, STATE3}, {5, STATE4}}
 #define UPDATE(ours, spec, shape, of, emits, ...)                                                  \
-	UPDATE_OF(ours, spec, OP_BY_ELEMENT, shape, of, emits, __VA_ARGS__, UPDATE_PAIRS)
-#define WHOLE_UPDATE(ours, spec, shape, of, emits, ...)                                            \
-	UPDATE_OF(ours, spec, 0, shape, of, emits, __VA_ARGS__, UPDATE_PAIRS)
+	UPDATE_OF(ours, spec, OP_BY_ELEMENT, shape, of, NULL, emits, __VA_ARGS__, UPDATE_PAIRS)
+#define WHOLE_UPDATE(ours, spec, shape, of, built, emits, ...)                                     \
+	UPDATE_OF(ours, spec, 0, shape, of, built, emits, __VA_ARGS__, UPDATE_PAIRS)
 
 #endif

@@ -1,6 +1,7 @@
 /* MaxPool and AveragePool over 1 to 3 spatial axes, their gradients, and the global pools. Planes
  * are independent; within one, rows of windows are taken tap by tap, so that loops run along the
  * last axis. */
+#include "graph/blocking.h"
 #include "ops/data.h"
 #include "ops/pool/pool_op.h"
 

@@ -1,6 +1,7 @@
 /* MatMul and Gemm. Both become stint.MatMul: one product, or a batch of them, with transposes as
  * flags, so that no gradient needs a transposed copy. Whole numbers become stint.IntMatMul. */
 #include "codegen/call.h"
+#include "graph/op_adapter.h"
 #include "ops/dora_op.h"
 #include "ops/product/gemm_op.h"
 #include "ops/target_op.h"
@@ -516,9 +517,7 @@ const struct op_def ops_matmul[] = {
 		.min_in = 2,
 		.infer = matmul_infer,
 		.lower = matmul_lower,
-		.adapt = matmul_adapt,
-		.adapts = 1,
-		.adapter = ADAPTER_LINEAR,
+		.adapter = &(const struct op_adapter){ADAPTER_LINEAR, 1, matmul_adapt},
 		.example = matmul_examples},
 	{.name = "Gemm",
 		.apart = APART_FIRST,
@@ -529,9 +528,7 @@ const struct op_def ops_matmul[] = {
 		.max_in = 3,
 		.infer = gemm_infer,
 		.lower = gemm_lower,
-		.adapt = gemm_adapt,
-		.adapts = 1,
-		.adapter = ADAPTER_LINEAR,
+		.adapter = &(const struct op_adapter){ADAPTER_LINEAR, 1, gemm_adapt},
 		.example = gemm_examples},
 	{.name = "stint.MatMul",
 		.min_in = 2,

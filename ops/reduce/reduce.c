@@ -1,6 +1,7 @@
 /* Reductions over axes: sums, means, norms, products, extremes. */
 #include <inttypes.h>
 
+#include "graph/blocking.h"
 #include "ops/reduce/reduce_op.h"
 
 /* clang-format off */

@@ -1,6 +1,7 @@
 /* stint.Resample: a sparse matrix along each axis, all in one pass. A row of the output's last axis
  * is made from the rows that the other axes' terms name, added up in a buffer a thread has for
  * itself, then taken along the last axis. Rows are independent; the tables are part of the step. */
+#include "graph/blocking.h"
 #include "ops/resample/resample_op.h"
 
 #include <inttypes.h>

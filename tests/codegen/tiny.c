@@ -1,4 +1,5 @@
 #include "tests/codegen/tiny.h"
+#include "graph/cost.h"
 
 #include <stdio.h>
 #include <stdlib.h>

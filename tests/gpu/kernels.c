@@ -5,6 +5,7 @@
 
 #include "api/output.h"
 #include "cli/command_options.h"
+#include "graph/cost.h"
 
 static void put(void *user, enum diag_level level, const struct where *w, const char *message,
 	const char *hint)

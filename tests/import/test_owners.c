@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "graph/fused.h"
 #include "tests/import/notes.h"
 #include "tests/import/operators.h"
 

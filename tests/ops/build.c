@@ -3,6 +3,7 @@
 
 #include "compile/graphs.h"
 #include "compile/target.h"
+#include "graph/expansion.h"
 #include "runtime/stint_lib.h"
 #include "tests/ops/ops_test.h"
 

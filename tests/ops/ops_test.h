@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 #include "codegen/step.h"
+#include "graph/op_example.h"
 #include "graph/pass.h"
 #include "ops/ops.h"
 #include "planner/plan.h"

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "graph/cost.h"
+#include "graph/fused.h"
 #include "graph/pass.h"
 #include "ops/ops.h"
 

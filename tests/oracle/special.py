@@ -2,7 +2,7 @@
 
     python3 tests/oracle/special.py >tests/ops/special_torch.h
 
-needs PyTorch and torchvision. A case is a record, its inputs as an example has them (graph/op.h) but for their values, and the function
+needs PyTorch and torchvision. A case is a record, its inputs as an example has them (graph/op_example.h) but for their values, and the function
 of PyTorch's that does the same. Numbers are exact in bf16, so that every precision sees the same ones. Where PyTorch
 has a NaN for an infinity only because of how its formula is written (0 times infinity, infinity by itself), `limit` has
 what it is the limit of, which is ours: (the gradient of which input, which
