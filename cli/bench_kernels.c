@@ -32,7 +32,7 @@ enum status bench_wanted(struct bench *b, bool **wanted, struct diag *d)
 	for (int i = 0; i < b->t.nop; i++) {
 		(*wanted)[i] = true;
 		for (int k = 0; k < i && (*wanted)[i]; k++)
-			(*wanted)[i] = strcmp(b->t.info[k].kernel, b->t.info[i].kernel) != 0;
+			(*wanted)[i] = b->t.info[k].kernel != b->t.info[i].kernel;
 	}
 	return ST_OK;
 }
@@ -40,7 +40,7 @@ enum status bench_wanted(struct bench *b, bool **wanted, struct diag *d)
 static struct bench_kernel one_call(const struct timing *t, int i)
 {
 	const struct stint_step_info *x = &t->info[i];
-	struct bench_kernel k = {.name = x->kernel,
+	struct bench_kernel k = {.name = *x->kernel,
 		.op = x->op,
 		.key = timing_key(t, i),
 		.calls = 1,

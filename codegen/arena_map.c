@@ -205,6 +205,13 @@ void print_places(const struct schedule *s, bool residents, struct text *t)
 		const struct plan_buffer *x = &s->plan->buffer[b];
 		if (!s->place[b].define || is_resident(s, b) != residents)
 			continue;
+		if (residents && resident_in_value(s, x->tensor)) {
+			text_add(t, "#define %-8s IN_VALUE + %d /* ", s->place[b].name,
+				value_number(s, x->tensor));
+			text_comment(t, s->gp->problem->tensor[x->tensor].name);
+			text_puts(t, " */\n");
+			continue;
+		}
 		const bool file = residents && s->file[x->tensor] >= 0;
 		text_add(t, "#define %-8s %10" PRId64 " /* %9s%s", s->place[b].name,
 			file ? s->file[x->tensor] : x->offset,

@@ -16,6 +16,14 @@ bool resident_in_value(const struct schedule *s, int resident)
 	       tensor_bytes(s->gp->tensor[resident]) > 0;
 }
 
+int value_number(const struct schedule *s, int resident)
+{
+	int n = 0;
+	for (int i = 0; i < resident; i++)
+		n += resident_in_value(s, i);
+	return n;
+}
+
 void print_value_name(const struct codegen_input *in, int resident, struct text *t)
 {
 	text_add(t, "stint_%s_R%03d", in->name, resident);
@@ -242,7 +250,7 @@ static void print_residents(const struct schedule *train, const struct schedule 
 		else
 			text_add(t, "R%03d", i);
 		text_add(t, ", %s, %s, %d},\n", kind_text(x->role), bare_dtype(x),
-			is_trained(train, i));
+			train && train->trained[i]);
 	}
 	text_puts(t, "};\n");
 }

@@ -63,92 +63,68 @@ enum status copies_find(struct arena *a, struct schedule *s, struct diag *d)
 	return ST_OK;
 }
 
-static void print_check(const struct copy *c, const char *info, struct text *t)
-{
-	if (c->kind != COPY_HOST)
-		text_puts(t, "\tif (error) /* the runtime has said why */\n\t\treturn error;\n");
-	else
-		text_add(t, "\tif (error)\n\t\treturn library_failed(s, %d, error, &%s[%d]);\n",
-			c->step, info, c->step);
-}
+/* --- As data --- */
 
 /* Some micro-batches have nothing to copy, nor has an update that was not done. */
-static void print_whether(const struct schedule *s, const struct copy *c, struct text *t)
+static const char *when_text(const struct schedule *s, const struct copy *c)
 {
 	const bool last = s->call[c->step].node.last, updated = c->resident >= 0 && c->away;
-	text_puts(t, updated && last ? "\tif (s->last && (!probe || !probe->gradient))\n\t"
-		     : updated       ? "\tif (!probe || !probe->gradient)\n\t"
-		     : last          ? "\tif (s->last)\n\t"
-				     : "");
+	return updated && last ? "LAST | UPDATED" : updated ? "UPDATED" : last ? "LAST" : "ALWAYS";
 }
 
-static void print_begun(const struct schedule *s, const struct copy *c, struct text *t)
+static void print_copy(const struct schedule *s, const struct copy *c, struct text *t)
 {
-	const char *place = s->place[c->buffer].name;
-	const char *home = c->resident < 0 ? NULL : s->place[s->head[c->resident]].name;
-	if (c->kind == COPY_PIECES) {
-		const struct tensor *y = s->call[c->step].node.out[0];
-		text_add(t, "\terror = stint_fetch_pieces(s, %s, %s, %" PRId64 ", %" PRId64 ");",
-			place, home, y->numel, dtype_bytes(y->dtype));
-		return;
-	}
-	const bool file = c->kind == COPY_FILE;
-	text_puts(t, file ? "\terror = stint_disk_" : "\terror = stint_");
-	text_add(t, "%s(s, %d, %s, %" PRId64 ", ",
-		!c->away ? "fetch"
-		: file   ? "store"
-			 : "offload",
-		(int)(c - s->copy), place, c->bytes);
-	if (home)
-		text_puts(t, home);
-	if (home && c->from)
+	static const char *const fetch[] = {[COPY_HOST] = "stint_fetch",
+		[COPY_FILE] = "stint_disk_fetch",
+		[COPY_PIECES] = "stint_fetch_pieces"};
+	static const char *const wait[] = {[COPY_HOST] = "stint_copied",
+		[COPY_FILE] = "stint_disk_wait",
+		[COPY_PIECES] = "stint_await_pieces"};
+	const char *store = c->kind == COPY_FILE ? "stint_disk_store" : "stint_offload";
+	const struct node *n = &s->call[c->step].node;
+	const int64_t size = c->kind == COPY_PIECES ? dtype_bytes(n->out[0]->dtype) : 1;
+	text_add(t, "\t{%d, %d, %s, %s, %s, %s, %s, %" PRId64 ", ", (int)(c - s->copy), c->step,
+		when_text(s, c), c->kind == COPY_HOST ? "STINT_CODE" : "STINT_SAID",
+		c->away ? store : fetch[c->kind], wait[c->kind], s->place[c->buffer].name,
+		c->kind == COPY_PIECES ? n->out[0]->numel * size : c->bytes);
+	if (c->resident >= 0)
+		text_add(t, "%s", s->place[s->head[c->resident]].name);
+	if (c->resident >= 0 && c->from)
 		text_add(t, " + %" PRId64, c->from);
-	if (!home) /* in the file behind what lasts over steps */
-		text_add(t, "%" PRId64, c->host + (file ? s->file_bytes : 0));
-	text_puts(t, ");");
+	if (c->resident < 0) /* in the file behind what lasts over steps */
+		text_add(t, "%" PRId64, c->host + (c->kind == COPY_FILE ? s->file_bytes : 0));
+	text_add(t, ", %" PRId64 "},\n", size);
 }
 
-static void print_start(
-	const struct schedule *s, const struct copy *c, const char *info, struct text *t)
+static void print_moves(const struct schedule *s, int step, struct text *t)
 {
-	print_whether(s, c, t);
-	print_begun(s, c, t);
-	if (!s->at_once)
-		text_add(t, " /* step %d */", c->step + 1);
-	text_puts(t, "\n");
-	print_check(c, info, t);
-}
-
-static void print_wait(
-	const struct schedule *s, const struct copy *c, const char *info, struct text *t)
-{
-	if (c->kind == COPY_PIECES)
-		text_add(t, "\terror = stint_await_pieces(s, %s);", s->place[c->buffer].name);
-	else
-		text_add(t, "\terror = %s(s, %d);",
-			c->kind == COPY_FILE ? "stint_disk_wait" : "stint_copied",
-			(int)(c - s->copy));
-	if (!s->at_once)
-		text_add(t, " /* of step %d */", c->step + 1);
-	text_puts(t, "\n");
-	print_check(c, info, t);
-}
-
-void print_copies(const struct schedule *s, int step, const char *info, struct text *t)
-{
+	for (int i = 0; i < s->ncopy && s->at_once; i++)
+		if (s->copy[i].step == step)
+			text_add(t, "\t{%d, STINT_THROUGH, %d},\n", step, i);
 	for (int i = 0; i < s->ncopy && !s->at_once; i++)
 		if (s->copy[i].wait == step)
-			print_wait(s, &s->copy[i], info, t);
+			text_add(t, "\t{%d, STINT_WAIT, %d},\n", step, i);
 	for (int i = 0; i < s->ncopy && !s->at_once; i++)
 		if (s->copy[i].start == step)
-			print_start(s, &s->copy[i], info, t);
+			text_add(t, "\t{%d, STINT_BEGIN, %d},\n", step, i);
 }
 
-void print_copy(const struct schedule *s, int step, struct text *t)
+void print_copies(const struct schedule *s, struct text *t)
 {
+	const char *word = s->letter == 'T' ? "train" : "eval";
+	text_add(t,
+		"\n/* Copies: number, step, when, what it says, its begin and its end, where, "
+		"bytes, from "
+		"where or to where, bytes\n * of a number. */\n"
+		"static const struct stint_copy %s_copies[] = {\n",
+		word);
 	for (int i = 0; i < s->ncopy; i++)
-		if (s->copy[i].step == step) {
-			print_start(s, &s->copy[i], NULL, t);
-			print_wait(s, &s->copy[i], NULL, t);
-		}
+		print_copy(s, &s->copy[i], t);
+	text_add(t,
+		"};\n\n/* Before which step each begins, and which waits for it. */\n"
+		"static const struct stint_move %s_moves[] = {\n",
+		word);
+	for (int step = 0; step <= s->plan->nstep; step++)
+		print_moves(s, step, t);
+	text_puts(t, "\t{.step = STINT_NO_STEP},\n};\n");
 }

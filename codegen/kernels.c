@@ -152,17 +152,31 @@ static const char *kernel_name(struct kernels *ks, const struct op_def *op, int 
 	return name;
 }
 
+/* Of those that share a function, the first is called as that, the others "k012_conv_2", ... */
+static const char *caller_name(struct kernels *ks, const struct kernel *k, int which)
+{
+	return which == 1 ? k->name : arena_printf(ks->arena, "%s_%d", k->name, which);
+}
+
 enum status kernels_name(struct kernels *ks)
 {
 	int number = 0;
+	int *callers = ARENA_ARRAY(ks->arena, int, ks->n);
+	if (!callers)
+		return diag_nomem(ks->diag);
 	for (int i = 0; i < ks->n; i++)
 		if (ks->kernel[i].function == i) {
 			ks->kernel[i].name = kernel_name(ks, ks->kernel[i].op, ++number);
 			if (!ks->kernel[i].name)
 				return diag_nomem(ks->diag);
 		}
-	for (int i = 0; i < ks->n; i++)
-		ks->kernel[i].name = ks->kernel[ks->kernel[i].function].name;
+	for (int i = 0; i < ks->n; i++) {
+		struct kernel *k = &ks->kernel[i];
+		k->name = ks->kernel[k->function].name;
+		k->caller = caller_name(ks, k, ++callers[k->function]);
+		if (!k->caller)
+			return diag_nomem(ks->diag);
+	}
 	return ST_OK;
 }
 
@@ -261,10 +275,7 @@ static bool is_state(const struct tensor *t)
 static void note_types(struct kernels *ks, int n, struct tensor *const *t)
 {
 	for (int i = 0; i < n; i++) {
-		ks->bf16 |= t[i] && t[i]->dtype == DT_BF16;
 		ks->fp16 |= t[i] && t[i]->dtype == DT_F16;
-		ks->i8 |= t[i] && t[i]->dtype == DT_I8;
-		ks->u8 |= t[i] && t[i]->dtype == DT_U8;
 		ks->bf16_states |= t[i] && t[i]->dtype == DT_BF16 && is_state(t[i]);
 	}
 }

@@ -79,9 +79,10 @@ struct kernel_arg {
 };
 
 struct kernel {
-	const char *name;  /* "k001_softmax"; of the function that does it */
-	const char *body;  /* with the arguments and `checked`, what makes two kernels equal */
-	const char *about; /* the comment above it */
+	const char *name;   /* "k001_softmax"; of the function that does it */
+	const char *caller; /* "k001_softmax", "k001_softmax_2": what rows call it */
+	const char *body;   /* with the arguments and `checked`, what makes two kernels equal */
+	const char *about;  /* the comment above it */
 	const struct op_def *op;
 	bool checked;     /* returns a status, takes `bad` */
 	bool library;     /* returns the library's code, takes `s` */
@@ -126,9 +127,7 @@ struct kernels {
 	struct lib_call *lib;
 	int64_t *lib_workspace;
 	struct emit_helpers helpers;
-	bool bf16, fp16, i8, u8; /* some values are stored so */
-	bool bf16_states;
-	bool products; /* a gradient is a product that no step stores */
+	bool fp16, bf16_states; /* some values, or states, are stored so */
 	/* --- updates.c --- */
 	int ngroup, nupdate_text;
 	struct update_group *group;
@@ -216,7 +215,9 @@ struct schedule {
 	int64_t host_bytes; /* that copies use on the host */
 	int64_t *file;      /* by resident: where it begins in the file; -1: it is in the arena */
 	int64_t file_bytes;
-	bool at_once; /* nothing runs beside a copy: --debug-arena tells who reads too early */
+	bool *trained;   /* by resident: a step updates it */
+	bool *by_shards; /* all that reads it in a training step takes a shard's rows of it */
+	bool at_once;    /* nothing runs beside a copy: --debug-arena tells who reads too early */
 };
 
 enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,
@@ -225,7 +226,6 @@ enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,
 int buffer_at(const struct schedule *s, int t, int step);
 /* The buffer in which tensor `t` (of the graph) is found after the last step. */
 int buffer_at_end(const struct schedule *s, const struct tensor *t);
-const char *phase_of(const struct schedule *s, int step);
 /* A node of the update that makes nothing: what was updated goes where it belongs. */
 bool hands_on(const struct node *n);
 
@@ -239,11 +239,9 @@ enum status few_threads_warn(
 
 /* Fills in s->copy, all else of s being there. */
 enum status copies_find(struct arena *a, struct schedule *s, struct diag *d);
-/* What stands before step `step`, or the end: copies that start, and waits for those that must be
- * over. */
-void print_copies(const struct schedule *s, int step, const char *info, struct text *t);
-/* Under s->at_once, all of it, in the step's place. */
-void print_copy(const struct schedule *s, int step, struct text *t);
+/* Which there are, and before which step each begins and is waited for; under s->at_once all of it
+ * in the step's place. */
+void print_copies(const struct schedule *s, struct text *t);
 
 /* --- updates.c: updates in one launch (CUDA) --- */
 
@@ -262,27 +260,32 @@ struct update_text {
 enum status kernels_group(struct kernels *ks, const struct schedule *train);
 /* The group that launches this step, unless somebody looks on; NULL: none. */
 const struct update_group *group_at(const struct schedule *s, const struct kernels *ks, int step);
-/* In kernels.cu; in the table of launches, behind the others; in step.c. */
+/* In kernels.cu; in the table of launches, behind the others; in step.c, who calls them. */
 void print_group_kernels(const struct kernels *ks, struct text *t);
 void print_group_launches(const struct kernels *ks, struct text *t);
-void print_group_macros(const struct kernels *ks, struct text *t);
-void print_group(const struct schedule *s, const struct kernels *ks, const struct update_group *g,
-	struct text *t);
+void print_group_callers(const struct kernels *ks, struct text *t);
 
 /* --- the parts of step.c, in its order --- */
 
 void print_arena_map(const struct schedule *s, struct text *t);
 void print_places(const struct schedule *s, bool residents, struct text *t);
-/* What the steps are written with. */
-void print_step_macros(
-	const struct kernels *ks, bool updates, bool products, bool outputs, struct text *t);
+/* callers.c: the functions that call kernels for rows, and the table of them. `train` may be NULL,
+ * here and below. */
+void print_callers(const struct schedule *train, const struct schedule *eval,
+	const struct kernels *ks, const struct codegen_input *in, struct text *t);
+/* How many places a row of it has. */
+int kernel_places(const struct kernel *k);
+/* rows.c: a file of its own */
+void print_rows(const struct schedule *s, const struct kernels *ks, struct text *t);
+/* steps.c: both files, as data; what happens between rows, and the function */
+void print_schedules(const struct schedule *train, const struct schedule *eval,
+	const struct kernels *ks, struct text *t);
 void print_schedule(const struct schedule *s, const struct kernels *ks,
 	const struct codegen_input *in, struct text *t);
 /* The first comment. `eval` always; `train` NULL for forward only. */
 void print_title(const struct schedule *train, const struct schedule *eval,
 	const struct codegen_input *in, struct text *t);
-/* Whether a step updates the resident; the resident that is x, -1: none. */
-bool is_trained(const struct schedule *train, int resident);
+/* The resident that is x, -1: none. */
 int resident_of(const struct schedule *s, const struct tensor *x);
 void print_tables(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t);
@@ -295,6 +298,8 @@ void print_makefile(const struct kernels *ks, const struct codegen_input *in, st
 /* Whether a resident has no place in the arena: it is read where its value is, an array of this
  * name. */
 bool resident_in_value(const struct schedule *s, int resident);
+/* Of those, how many come before it. */
+int value_number(const struct schedule *s, int resident);
 void print_value_name(const struct codegen_input *in, int resident, struct text *t);
 /* Whether sizes and whole numbers fit 32 bits. */
 enum status bare_fits(const struct schedule *s, struct diag *d);

@@ -12,44 +12,11 @@ static void print_includes(const struct kernels *ks, struct text *t)
 	}
 	text_puts(t, "\n#include \"stint_step.h\"\n\n#include <float.h>\n#include "
 		     "<math.h>\n#include <stdio.h>\n");
-	if (ks->products)
-		text_puts(t, "#include <stdlib.h>\n");
 	text_puts(t, "#include <string.h>\n\n");
 	if (ks->nlib)
 		text_puts(t, "#include \"stint_lib.h\"\n");
 	text_add(t, "#include \"stint_machine.h\"\n#include \"%s\"\n",
-		ks->graph->target->cuda ? "stint_rt_gpu_step.h" : "stint_rt_device.h");
-}
-
-static void print_debug(const struct codegen_input *in, struct text *t)
-{
-	if (!in->debug_arena)
-		return;
-	text_puts(t,
-		"\n/* --debug-arena: bytes that hold nothing are NaNs, and poisoned under "
-		"AddressSanitizer. */\n"
-		"#include <string.h>\n\n"
-		"#ifdef __has_feature\n"
-		"#if __has_feature(address_sanitizer)\n"
-		"#define ARENA_SANITIZED 1\n"
-		"#endif\n"
-		"#endif\n"
-		"#if defined(__SANITIZE_ADDRESS__) || defined(ARENA_SANITIZED)\n"
-		"#include <sanitizer/asan_interface.h>\n"
-		"#define POISON(p, bytes) ASAN_POISON_MEMORY_REGION(p, bytes)\n"
-		"#define UNPOISON(p, bytes) ASAN_UNPOISON_MEMORY_REGION(p, bytes)\n"
-		"#else\n"
-		"#define POISON(p, bytes) ((void)0)\n"
-		"#define UNPOISON(p, bytes) ((void)0)\n"
-		"#endif\n"
-		"#define BORN(place, bytes)                                                        "
-		" "
-		"\\\n"
-		"\t(UNPOISON(arena + (place), bytes), (void)memset(arena + (place), 0xff, bytes))\n"
-		"#define DEAD(place, bytes)                                                        "
-		" "
-		"\\\n"
-		"\t((void)memset(arena + (place), 0xff, bytes), POISON(arena + (place), bytes))\n");
+		ks->graph->target->cuda ? "stint_rt_gpu_step.h" : "stint_schedule.h");
 }
 
 bool kernels_begin(struct kernels *ks)
@@ -89,17 +56,6 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 		"and results would differ: compile with -msse2 -mfpmath=sse\"\n"
 		"#endif\n\n");
 	text_puts(t, "#define KERNEL static __attribute__((noinline))\n");
-	text_puts(
-		t, ks->graph->target->bare
-			   ? "#define SCHEDULE static __attribute__((noinline))\n"
-			   : "/* The schedule is calls only: compilers take more time to optimize "
-			     "it than all "
-			     "kernels, and gain\n * nothing. */\n"
-			     "#ifdef __clang__\n"
-			     "#define SCHEDULE static __attribute__((noinline, optnone))\n"
-			     "#else\n"
-			     "#define SCHEDULE static __attribute__((noinline, optimize(\"O0\")))\n"
-			     "#endif\n");
 	text_puts(t, "\n");
 	if (*in->isa_flags)
 		text_puts(t, "/* Matrix products may round a product and a sum once: the machines "
@@ -112,5 +68,4 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 		print_sources(&ks->helpers.sources, t);
 	if (ks->graph->target->bare)
 		text_bare_words(t, begin);
-	print_debug(in, t);
 }

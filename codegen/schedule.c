@@ -28,11 +28,6 @@ int buffer_at_end(const struct schedule *s, const struct tensor *t)
 	return last;
 }
 
-const char *phase_of(const struct schedule *s, int step)
-{
-	return phase_name[s->gp->problem->op[s->call[step].op].phase];
-}
-
 static void chain_lifetimes(struct schedule *s)
 {
 	for (int i = 0; i < s->gp->problem->ntensor; i++)
@@ -208,7 +203,6 @@ static enum status resolve_step(struct kernels *ks, struct schedule *s, int step
 		c->kernel = -1;
 		return find_buffers(ks, s, c, step);
 	}
-	ks->products |= c->updates >= 0 && !c->node.in[1];
 	TRY(find_buffers(ks, s, c, step));
 	return find_kernel(ks, s, c);
 }
@@ -226,6 +220,29 @@ static enum status find_file(struct kernels *ks, struct schedule *s)
 		if (x->away)
 			s->file_bytes += (tensor_bytes(x) + PAGE - 1) / PAGE * PAGE;
 	}
+	return ST_OK;
+}
+
+static enum status find_uses(struct kernels *ks, struct schedule *s)
+{
+	s->trained = ARENA_ARRAY(ks->arena, bool, s->nresident + 1);
+	s->by_shards = ARENA_ARRAY(ks->arena, bool, s->nresident + 1);
+	bool *otherwise = ARENA_ARRAY(ks->arena, bool, s->nresident + 1);
+	if (!s->trained || !s->by_shards || !otherwise)
+		return diag_nomem(ks->diag);
+	for (int step = 0; step < s->plan->nstep; step++) {
+		const struct node *n = &s->call[step].node;
+		if (s->call[step].updates >= 0)
+			s->trained[s->call[step].updates] = true;
+		for (int k = 0; k < n->nin; k++) {
+			const int r = n->in[k] ? s->gp->index[tensor_storage(n->in[k])->id] : -1;
+			if (r >= 0 && r < s->nresident)
+				(n->op->role == ROLE_SHARD && k == 0 ? s->by_shards
+								     : otherwise)[r] = true;
+		}
+	}
+	for (int i = 0; i < s->nresident; i++)
+		s->by_shards[i] = s->by_shards[i] && !otherwise[i];
 	return ST_OK;
 }
 
@@ -268,6 +285,7 @@ enum status schedule_make(struct kernels *ks, const struct graph_problem *gp,
 	for (int step = 0; step < plan->nstep; step++)
 		TRY(resolve_step(ks, &s, step, first));
 	find_outputs(&s);
+	TRY(find_uses(ks, &s));
 	TRY(copies_find(ks->arena, &s, ks->diag));
 	*out = s;
 	return ST_OK;

@@ -60,27 +60,6 @@ static enum status resolve(const struct codegen_input *in, struct kernels *ks,
 	return in->train.graph ? same_residents(train, eval, ks->diag) : ST_OK;
 }
 
-/* Updates by a gradient that is stored, or by one that is a product. */
-static bool has_updates(const struct schedule *s, bool stored)
-{
-	for (int i = 0; s && i < s->plan->nstep; i++)
-		if (s->call[i].updates >= 0 && (s->call[i].node.in[1] != NULL) == stored)
-			return true;
-	return false;
-}
-
-/* Where kernels on a GPU say which index was out of range: behind the control numbers. */
-static void print_bad(const struct schedule *s, const struct kernels *ks, struct text *t)
-{
-	const struct tensor *control = s->gp->graph->control;
-	for (int i = 0; i < ks->n && control; i++)
-		if (ks->kernel[i].launched && ks->kernel[i].checked) {
-			text_add(t, "#define BAD (INT(%s) + 3)\n",
-				s->place[s->head[s->gp->index[control->id]]].name);
-			return;
-		}
-}
-
 static void print_arena(const struct schedule *train, const struct schedule *eval, struct text *t)
 {
 	text_puts(t,
@@ -99,18 +78,14 @@ static void print_arena(const struct schedule *train, const struct schedule *eva
 static void print_code(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
-	print_bad(train ? train : eval, ks, t);
 	text_puts(t, "\n/* --- Kernels --- */\n");
 	if (ks->graph->target->cuda)
 		print_launches(ks, t);
 	else
 		print_helpers(ks, t);
 	print_kernels(ks, t);
-	print_step_macros(ks, has_updates(train, true), has_updates(train, false),
-		eval->gp->graph->noutput > 0, t);
-	if (train)
-		print_schedule(train, ks, in, t);
-	print_schedule(eval, ks, in, t);
+	print_callers(train, eval, ks, in, t);
+	print_schedules(train, eval, ks, t);
 }
 
 static void print_step(const struct schedule *train, const struct schedule *eval,
@@ -133,6 +108,8 @@ static void print_step(const struct schedule *train, const struct schedule *eval
 
 const struct step_file step_files[] = {{"step.c", offsetof(struct step_texts, step)},
 	{"step_arena.h", offsetof(struct step_texts, arena)},
+	{"step_train.h", offsetof(struct step_texts, train)},
+	{"step_eval.h", offsetof(struct step_texts, eval)},
 	{"step_tables.h", offsetof(struct step_texts, tables)},
 	{"stint_step.h", offsetof(struct step_texts, header)},
 	{"Makefile", offsetof(struct step_texts, makefile)},
@@ -179,6 +156,9 @@ enum status codegen_step(const struct codegen_input *in, struct step_texts *out,
 		const struct schedule *t = in->train.graph ? &train : NULL;
 		print_step(t, &eval, &ks, in, licensed_c(&out->step));
 		print_arena(t, &eval, licensed_c(&out->arena));
+		if (t)
+			print_rows(t, &ks, licensed_c(&out->train));
+		print_rows(&eval, &ks, licensed_c(&out->eval));
 		print_tables(t, &eval, &ks, in, licensed_c(&out->tables));
 		print_header(t, &eval, in, licensed_c(&out->header));
 		print_makefile(&ks, in, licensed(&out->makefile, "# ", ""));

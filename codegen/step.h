@@ -29,8 +29,10 @@ struct codegen_input {
 
 /* The files' texts; those of files that a step has not are empty. */
 struct step_texts {
-	struct text step;      /* step.c: kernels' calls, fused loops, the schedule, the arena */
-	struct text arena;     /* step_arena.h, a part of it: where everything lies */
+	struct text step;  /* step.c: kernels' calls, fused loops, the schedule, the arena */
+	struct text arena; /* step_arena.h, a part of it: where everything lies */
+	struct text train; /* step_train.h, step_eval.h: the schedules, a step a line */
+	struct text eval;
 	struct text tables;    /* step_tables.h, another: what the runtime knows */
 	struct text header;    /* stint_step.h */
 	struct text makefile;  /* Makefile */

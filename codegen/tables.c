@@ -49,31 +49,6 @@ static void print_shape(const struct tensor *x, struct text *t)
 	print_dims(x, t);
 }
 
-bool is_trained(const struct schedule *train, int resident)
-{
-	for (int i = 0; train && i < train->plan->nstep; i++)
-		if (train->call[i].updates == resident)
-			return true;
-	return false;
-}
-
-/* All that reads x in a training step takes a shard's rows of it. */
-static bool is_by_shards(const struct schedule *train, const struct tensor *x)
-{
-	bool any = false;
-	for (int i = 0; train && i < train->plan->nstep; i++) {
-		const struct node *n = &train->call[i].node;
-		for (int k = 0; k < n->nin; k++) {
-			if (!n->in[k] || tensor_storage(n->in[k]) != x)
-				continue;
-			if (n->op->role != ROLE_SHARD || k > 0)
-				return false;
-			any = true;
-		}
-	}
-	return any;
-}
-
 /* name, kind, dtype, rank, dim, bytes, offset, trainable, by_shards */
 static void print_residents(const struct schedule *train, const struct schedule *s,
 	const struct codegen_input *in, struct text *t)
@@ -92,7 +67,8 @@ static void print_residents(const struct schedule *train, const struct schedule 
 			text_macro(t, in->name, "ARENA_BYTES");
 			text_puts(t, " + ");
 		}
-		text_add(t, "R%03d, %d, %d},\n", i, is_trained(train, i), is_by_shards(train, x));
+		text_add(t, "R%03d, %d, %d},\n", i, train && train->trained[i],
+			train && train->by_shards[i]);
 	}
 	text_puts(t, "};\n");
 }
@@ -249,30 +225,6 @@ static void print_library(const struct kernels *ks, struct text *t)
 	text_puts(t, "};\n");
 }
 
-static void print_step_info(const struct schedule *s, const struct kernels *ks, struct text *t)
-{
-	if (s->plan->nstep == 0)
-		return;
-	text_add(t, "\nstatic const struct stint_step_info %s_info[] = {\n",
-		s->letter == 'T' ? "train" : "eval");
-	for (int i = 0; i < s->plan->nstep; i++) {
-		const struct call *c = &s->call[i];
-		text_puts(t, "\t{");
-		text_literal(t, c->node.name);
-		text_puts(t, ", ");
-		text_literal(t, c->node.op->name);
-		const struct op_cost cost = c->kernel >= 0 ? node_cost(&c->node)
-							   : (struct op_cost){
-								     .bytes = node_bytes(&c->node)};
-		text_puts(t, ", \"");
-		if (c->kernel >= 0)
-			kernel_print_title(ks, c->kernel, t);
-		text_add(t, "\", %d, %d, %.9g, %.9g},\n", (int)s->gp->problem->op[c->op].phase,
-			c->run, cost.flops, cost.bytes);
-	}
-	text_puts(t, "};\n");
-}
-
 /* --- What init checks --- */
 
 static void print_machine_check(
@@ -415,8 +367,8 @@ void print_tables(const struct schedule *train, const struct schedule *eval,
 	text_puts(t, "/* What the runtime knows of the model: steps, tensors, library calls, the "
 		     "machine\n * it is for. A part of step.c. */\n");
 	if (train)
-		print_step_info(train, ks, t);
-	print_step_info(eval, ks, t);
+		print_schedule(train, ks, in, t);
+	print_schedule(eval, ks, in, t);
 	print_residents(train, train ? train : eval, in, t);
 	print_pieces(train ? train : eval, t);
 	if (eval->gp->graph->target->cuda)

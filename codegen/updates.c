@@ -17,11 +17,6 @@
  * update is worth its launch, and had better find its gradient in the cache. */
 enum { MEMBERS_MAX = 64, ARGS_MAX = 480, SMALL = 1 << 20 };
 
-static const struct kernel *function_of(const struct kernels *ks, const struct call *c)
-{
-	return &ks->kernel[ks->kernel[c->kernel].function];
-}
-
 /* --- Which --- */
 
 static int buffer_of(const struct call *c, struct kernel_arg a)
@@ -252,27 +247,6 @@ void print_group_launches(const struct kernels *ks, struct text *t)
 
 /* --- In the schedule --- */
 
-void print_group_macros(const struct kernels *ks, struct text *t)
-{
-	int most = 0;
-	for (int i = 0; i < ks->nupdate_text; i++)
-		most = ks->update_text[i].nargs > most ? ks->update_text[i].nargs : most;
-	if (most > 0)
-		text_add(t,
-			"\n/* A launch whose n arguments are places in the arena. */\n"
-			"static int launch_at(stint_step *s, int kernel, const size_t *place, int "
-			"n)\n"
-			"{\n"
-			"\tvoid *at[%d], *args[%d];\n"
-			"\tfor (int i = 0; i < n; i++) {\n"
-			"\t\tat[i] = s->arena + place[i];\n"
-			"\t\targs[i] = &at[i];\n"
-			"\t}\n"
-			"\treturn stint_launch(s, kernel, args);\n"
-			"}\n",
-			most, most);
-}
-
 /* Where the groups' rows begin in the table of launches. */
 static int first_row(const struct kernels *ks)
 {
@@ -283,29 +257,35 @@ static int first_row(const struct kernels *ks)
 	return n;
 }
 
+void print_group_callers(const struct kernels *ks, struct text *t)
+{
+	int most = 0;
+	for (int i = 0; i < ks->nupdate_text; i++)
+		most = ks->update_text[i].nargs > most ? ks->update_text[i].nargs : most;
+	if (most > 0)
+		text_add(t,
+			"\n/* A launch of all of a row's n places. */\n"
+			"static int launch_row(struct stint_frame *f, int kernel, int n)\n"
+			"{\n"
+			"\tvoid *at[%d], *args[%d];\n"
+			"\tfor (int i = 0; i < n; i++) {\n"
+			"\t\tat[i] = AT(i);\n"
+			"\t\targs[i] = &at[i];\n"
+			"\t}\n"
+			"\treturn stint_launch(f->step, kernel, args);\n"
+			"}\n",
+			most, most);
+	for (int i = 0; i < ks->nupdate_text; i++)
+		text_add(t,
+			"\nstatic int call_%s(struct stint_frame *f)\n{\n\treturn launch_row(f, "
+			"%d, "
+			"%d);\n}\n",
+			ks->update_text[i].name, first_row(ks) + i, ks->update_text[i].nargs);
+}
+
 const struct update_group *group_at(const struct schedule *s, const struct kernels *ks, int step)
 {
 	return s->letter == 'T' && ks->group_of && ks->group_of[step] >= 0
 		       ? &ks->group[ks->group_of[step]]
 		       : NULL;
-}
-
-static void print_member(const struct schedule *s, const struct kernels *ks, const struct call *c,
-	const char *end, struct text *t)
-{
-	const struct kernel *k = function_of(ks, c);
-	text_puts(t, "\t\t\t");
-	for (int i = 0; i < k->narg; i++)
-		text_add(t, "%s%s", i ? ", " : "", s->place[buffer_of(c, k->arg[i])].name);
-	text_puts(t, end);
-}
-
-void print_group(const struct schedule *s, const struct kernels *ks, const struct update_group *g,
-	struct text *t)
-{
-	text_puts(t, "\tif (!probe) {\n\t\tstatic const size_t place[] = {\n");
-	for (int i = 0; i < g->n; i++)
-		print_member(s, ks, &s->call[g->step[i]], i + 1 < g->n ? ",\n" : "};\n", t);
-	text_add(t, "\t\terror = launch_at(s, %d, place, %d);\n\t}\n", first_row(ks) + g->text,
-		ks->update_text[g->text].nargs);
 }

@@ -73,6 +73,22 @@ void stint_seed(stint_step *s, int32_t seed)
 	s->seed = seed;
 }
 
+int stint_run(stint_step *s, const struct stint_schedule *x, unsigned char *base)
+{
+	struct stint_frame f = {.base = base, .at = x->row};
+	for (int step = 0; step < x->rows; step++) {
+		const size_t row = *f.at++;
+		const struct stint_callee *k = &x->callee[row >> STINT_WHEN_BITS];
+		if ((s->last || !(row & STINT_LAST)) && k->call(&f)) {
+			s->bad_step = step + 1;
+			s->bad_index = f.bad;
+			return STINT_BAD_DATA;
+		}
+		f.at += k->places;
+	}
+	return STINT_OK;
+}
+
 static int run(stint_step *s, int train, int32_t valid, float lr)
 {
 	const struct stint_model *m = s->model;
@@ -113,11 +129,4 @@ int stint_eval(stint_step *s, int32_t valid)
 float stint_loss(const stint_step *s)
 {
 	return s->loss;
-}
-
-int stint_bad_index(stint_step *s, int step, int32_t value)
-{
-	s->bad_step = step;
-	s->bad_index = value;
-	return STINT_BAD_DATA;
 }

@@ -60,6 +60,32 @@ struct stint_model {
 	int (*eval)(stint_step *s);
 };
 
+/* For generated code: a schedule as data. A row is the number of a kernel and when it is called
+ * (STINT_ROW), then the places of what the kernel reads and writes. */
+enum { STINT_ALWAYS = 0, STINT_LAST = 1 /* by the last micro-batch alone */, STINT_WHEN_BITS = 8 };
+#define STINT_ROW(kernel, when) ((size_t)(kernel) << STINT_WHEN_BITS | (size_t)(when))
+
+struct stint_frame {
+	unsigned char *base; /* places are bytes from here */
+	const size_t *at;    /* the row's */
+	int32_t bad;         /* the index that was out of range */
+};
+
+/* A kernel as rows call it. */
+struct stint_callee {
+	int (*call)(struct stint_frame *f); /* other than 0: f->bad was out of range */
+	int places;                         /* in a row */
+};
+
+struct stint_schedule {
+	int rows;
+	const size_t *row;
+	const struct stint_callee *callee;
+};
+
+/* All of it, on the bytes from `base` on. */
+int stint_run(stint_step *s, const struct stint_schedule *x, unsigned char *base);
+
 struct stint_step {
 	const struct stint_model *model;
 	unsigned char *arena;
@@ -96,9 +122,6 @@ int stint_train(stint_step *s, float lr);
  * 0: all. */
 int stint_eval(stint_step *s, int32_t valid);
 float stint_loss(const stint_step *s);
-
-/* For generated code: notes the index and returns STINT_BAD_DATA. */
-int stint_bad_index(stint_step *s, int step, int32_t value);
 
 #ifdef __cplusplus
 }

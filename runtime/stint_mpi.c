@@ -137,7 +137,7 @@ static uint64_t hash_of_plan(const struct stint_model *m)
 	}
 	for (int i = 0; i < m->ntrain_steps; i++) {
 		const struct stint_step_info *step = &m->train_info[i];
-		h = mix_text(mix_text(mix_text(h, step->node), step->op), step->kernel);
+		h = mix_text(mix_text(mix_text(h, step->node), step->op), *step->kernel);
 	}
 	return h;
 }

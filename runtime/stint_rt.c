@@ -11,7 +11,7 @@
 #include "safetensors.h"
 #include "stint_links.h"
 #include "stint_mix.h"
-#include "stint_rt_device.h"
+#include "stint_schedule.h"
 
 int stint_rt_fail(stint_step *s, int rc, const char *what, const char *name)
 {
@@ -553,14 +553,15 @@ int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n)
 	return bring_together(s, y, piece, n, real_bytes(s));
 }
 
-int stint_fetch_pieces(stint_step *s, size_t y, size_t piece, int64_t n, size_t size)
+int stint_fetch_pieces(stint_step *s, const struct stint_copy *c)
 {
-	return bring_together(s, s->arena + y, s->arena + piece, n, size);
+	return bring_together(
+		s, s->arena + c->at, s->arena + c->from, (int64_t)(c->bytes / c->size), c->size);
 }
 
-int stint_await_pieces(stint_step *s, size_t y)
+int stint_await_pieces(stint_step *s, const struct stint_copy *c)
 {
-	return s->ranks->await(s, s->arena + y);
+	return s->ranks->await(s, s->arena + c->at);
 }
 
 /* Where there is none that has the rest. */

@@ -57,9 +57,10 @@ struct stint_output {
 
 /* One executed step, for people and for `stint bench`. */
 struct stint_step_info {
-	const char *node, *op, *kernel; /* node: the model's name */
-	int phase;                      /* 0 forward, 1 backward, 2 update */
-	int run;                        /* 0, or k for the k-th recomputation */
+	const char *node, *op;     /* node: the model's name */
+	const char *const *kernel; /* its name is there: "k012_softmax", "" of a copy */
+	enum { STINT_FORWARD, STINT_BACKWARD, STINT_UPDATE } phase;
+	int run; /* 0, or k for the k-th recomputation */
 	double flops,
 		bytes; /* floating-point operations; bytes of the tensors it reads and writes */
 };
@@ -126,7 +127,7 @@ struct stint_model {
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 17 };
+enum { STINT_RT_VERSION = 18 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
  * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is

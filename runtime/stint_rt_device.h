@@ -193,18 +193,6 @@ int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int6
 int stint_scatter_sum(stint_step *s, void *y, const void *x, int64_t n);
 int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n);
 int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n);
-/* The same begins, of numbers of `size` bytes, the arena's from `y` and from `piece` on: the piece
- * is copied at once, and others' are there after the second. */
-int stint_fetch_pieces(stint_step *s, size_t y, size_t piece, int64_t n, size_t size);
-int stint_await_pieces(stint_step *s, size_t y);
-
-/* For generated code, of steps with residents in a file: copy number `copy` of a step begins, from
- * the file, or there; the arena's bytes from `at` on and the file's from `from` on. Copies are made
- * one after the other, in the order in which they begin. And its end. */
-int stint_disk_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t from);
-int stint_disk_store(stint_step *s, int copy, size_t at, size_t bytes, size_t from);
-int stint_disk_wait(stint_step *s, int copy);
-
 /* How files have a resident; bytes [from, from + here) of that are what a process has. */
 struct stint_filed {
 	int rank;

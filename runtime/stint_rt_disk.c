@@ -5,7 +5,7 @@
 #define _GNU_SOURCE /* O_TMPFILE */
 #endif
 #include "safetensors.h"
-#include "stint_rt_device.h"
+#include "stint_schedule.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -217,44 +217,45 @@ static int await(stint_step *s, struct disk *d, struct copy *c)
 	return error ? failed(s, c->store ? "cannot write" : "cannot read", error) : STINT_OK;
 }
 
-static int begin(stint_step *s, int number, int store, size_t at, size_t bytes, size_t from)
+static int begin(stint_step *s, const struct stint_copy *wanted, int store)
 {
 	struct disk *d = s->disk;
-	struct copy *c = &d->copy[number];
-	uint64_t place = from;
-	const int fd = lent_at(s, resident_at(s, from), &place);
+	struct copy *c = &d->copy[wanted->number];
+	uint64_t place = wanted->from;
+	const int fd = lent_at(s, resident_at(s, wanted->from), &place);
 	const int rc = await(s, d, c); /* as a rule it has been waited for */
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&d->lock);
-	*c = (struct copy){s->arena + at, bytes, fd, place, store, 0, 1};
-	d->queue[(d->first + d->n++) % d->ncopy] = number;
+	*c = (struct copy){s->arena + wanted->at, wanted->bytes, fd, place, store, 0, 1};
+	d->queue[(d->first + d->n++) % d->ncopy] = wanted->number;
 	pthread_cond_signal(&d->begun);
 	pthread_mutex_unlock(&d->lock);
 	return STINT_OK;
 }
 
-int stint_disk_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t from)
+int stint_disk_fetch(stint_step *s, const struct stint_copy *c)
 {
-	return begin(s, copy, 0, at, bytes, from);
+	return begin(s, c, 0);
 }
 
-int stint_disk_store(stint_step *s, int copy, size_t at, size_t bytes, size_t from)
+int stint_disk_store(stint_step *s, const struct stint_copy *c)
 {
-	return begin(s, copy, 1, at, bytes, from);
+	return begin(s, c, 1);
 }
 
-int stint_disk_wait(stint_step *s, int copy)
+int stint_disk_wait(stint_step *s, const struct stint_copy *c)
 {
 	struct disk *d = s->disk;
-	return await(s, d, &d->copy[copy]);
+	return await(s, d, &d->copy[c->number]);
 }
 
 static int settle(stint_step *s)
 {
+	struct disk *d = s->disk;
 	int rc = STINT_OK;
 	for (int i = 0; i < s->model->ncopy; i++) {
-		const int one = stint_disk_wait(s, i);
+		const int one = await(s, d, &d->copy[i]);
 		rc = rc ? rc : one;
 	}
 	return rc;

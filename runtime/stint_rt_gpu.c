@@ -157,32 +157,36 @@ int stint_launch(stint_step *s, int kernel, void **args)
 
 /* --- Copies beside the kernels --- */
 
-int stint_offload(stint_step *s, int copy, size_t at, size_t bytes, size_t host)
+/* Once all that was put there before is done. */
+int stint_offload(stint_step *s, const struct stint_copy *c)
 {
 	struct own *o = s->gpu;
 	int rc = stint_gpu_behind(o->g, STINT_GPU_SIDE, STINT_GPU_MAIN);
 	if (!rc)
-		rc = stint_gpu_get(o->g, STINT_GPU_SIDE, o->host + host, o->arena + at, bytes);
+		rc = stint_gpu_get(
+			o->g, STINT_GPU_SIDE, o->host + c->from, o->arena + c->at, c->bytes);
 	o->stored = 1;
-	return rc ? rc : stint_gpu_mark(o->g, STINT_GPU_SIDE, o->mark + copy);
+	return rc ? rc : stint_gpu_mark(o->g, STINT_GPU_SIDE, o->mark + c->number);
 }
 
 /* Behind the copies to the host too: it may go where one of these is still read. */
-int stint_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t host)
+int stint_fetch(stint_step *s, const struct stint_copy *c)
 {
 	struct own *o = s->gpu;
 	int rc = stint_gpu_behind(o->g, STINT_GPU_BACK, STINT_GPU_MAIN);
 	if (!rc)
 		rc = stint_gpu_behind(o->g, STINT_GPU_BACK, STINT_GPU_SIDE);
 	if (!rc)
-		rc = stint_gpu_put(o->g, STINT_GPU_BACK, o->arena + at, o->host + host, bytes);
-	return rc ? rc : stint_gpu_mark(o->g, STINT_GPU_BACK, o->mark + copy);
+		rc = stint_gpu_put(
+			o->g, STINT_GPU_BACK, o->arena + c->at, o->host + c->from, c->bytes);
+	return rc ? rc : stint_gpu_mark(o->g, STINT_GPU_BACK, o->mark + c->number);
 }
 
-int stint_copied(stint_step *s, int copy)
+/* What is put behind it waits until the copy is over. */
+int stint_copied(stint_step *s, const struct stint_copy *c)
 {
 	struct own *o = s->gpu;
-	return stint_gpu_wait(o->g, STINT_GPU_MAIN, o->mark + copy);
+	return stint_gpu_wait(o->g, STINT_GPU_MAIN, o->mark + c->number);
 }
 
 static int make_host(struct own *o)

@@ -4,7 +4,7 @@
 #ifndef STINT_RT_GPU_STEP_H
 #define STINT_RT_GPU_STEP_H
 
-#include "stint_rt_device.h"
+#include "stint_schedule.h"
 
 /* Where an input that is set for the next step waits while one is running. */
 struct stint_next {
@@ -54,11 +54,5 @@ struct stint_device_peaks {
 /* For generated code: put a launch of kernel number `kernel` behind what is already to be
  * done there; args: pointers to its arguments. */
 int stint_launch(stint_step *s, int kernel, void **args);
-/* The same for copies, which run beside launches: number `copy` takes `bytes` from the arena's
- * offset `at` to offset `host` of the host's memory, or back, once all that was put there before is
- * done; what is put behind stint_copied waits until it is over. */
-int stint_offload(stint_step *s, int copy, size_t at, size_t bytes, size_t host);
-int stint_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t host);
-int stint_copied(stint_step *s, int copy);
 
 #endif

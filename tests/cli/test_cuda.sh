@@ -79,7 +79,7 @@ absent no
 expect 0 stint compile "$models/gpt.onnx" $ce --target cuda --budget min --offload host:16KiB --no-build -o host
 told "host memory"
 grep -q '{"fetch":' host/plan.json || fail "host/plan.json fetches nothing"
-grep -q 'stint_fetch(s, ' host/step.c || fail "host/step.c fetches nothing"
+grep -q 'stint_fetch, stint_copied' host/step_tables.h || fail "host/step_tables.h fetches nothing"
 expect 0 stint check --graph host/graph.json host/plan.json
 expect 0 stint show host --steps
 told "host memory" "fetch " "of the GPU's memory"

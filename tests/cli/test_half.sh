@@ -19,5 +19,5 @@ done
 
 # without one where values have the range of floats
 expect 0 stint compile m.onnx --loss cross-entropy --optimizer adamw --batch 4 --precision bf16 --no-build -o dir
-! grep -q loss_scale dir/step.c || fail "bf16 needs no scale"
+! grep -q loss_scale dir/step_arena.h || fail "bf16 needs no scale"
 finished

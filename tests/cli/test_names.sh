@@ -102,7 +102,7 @@ told "forward   blocks.0.token.0/MatMul " "forward   blocks.0.token.0/Add " "bac
 ! grep -q node_ out || fail "the exporter's own names"
 sed -n 's/^ *[0-9]*  forward   \([^ ]*\) .*/\1/p' out | sort | uniq -d >twice
 [ ! -s twice ] || fail "two nodes of one name: $(head -n 3 twice)"
-grep -q 'forward   blocks.0.token.0/MatMul (' layers/step.c || fail "not in step.c"
+grep -q 'STEP(FORWARD, *"blocks.0.token.0/MatMul"' layers/step_train.h || fail "not in step_train.h"
 expect 0 stint show layers --onnx notes.onnx
 grep -q stint.bytes notes.onnx || fail "no notes where nodes are called by their layers"
 grep -q node_MatMul_6 notes.onnx || fail "the file's own names are gone"

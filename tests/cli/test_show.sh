@@ -93,13 +93,13 @@ for option in "--budget 50%" "--batch 2" "--output x" --keep-all; do
 done
 absent x x.onnx x.html x.json
 
-# steps are counted from 1, in step.c too; a portable step has no library outside
+# steps are counted from 1, in step_train.h too; a portable step has no library outside
 expect 0 stint compile free.onnx --batch 2 --loss mse --optimizer sgd --portable --no-build -o plain
 told "+ its code and stack: it calls no library"
 expect 0 stint show plain
 told "    1  forward" "+ its code and stack: it calls no library"
-grep -q '^step_1: /\* *1 forward' plain/step.c || fail "step.c counts otherwise"
-! grep -q 'step_0:' plain/step.c || fail "step.c counts from 0"
+grep -q '^/\* *1 \*/ STEP(FORWARD' plain/step_train.h || fail "step_train.h counts otherwise"
+! grep -q '^/\* *0 \*/' plain/step_train.h || fail "step_train.h counts from 0"
 
 # a plan's picture and a frontier's table fit 80 columns
 narrow()

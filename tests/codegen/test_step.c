@@ -61,6 +61,13 @@ static void save(const struct text *t, const char *dir, const char *name)
 	assert_int_equal(text_save(t, path, &d), ST_OK);
 }
 
+static void save_texts(struct files *f, const char *dir)
+{
+	for (const struct step_file *x = step_files; x->name; x++)
+		if (step_text(&f->texts, x)->len > 0)
+			save(step_text(&f->texts, x), dir, x->name);
+}
+
 static bool have(const char *compiler)
 {
 	const char *const argv[] = {compiler, "--version", NULL};
@@ -82,16 +89,14 @@ static void build_and_run(const struct tiny_options *o, const char *compiler, co
 	snprintf(step, sizeof step, "%s/step.c", dir);
 	snprintf(run, sizeof run, "./%s/run", dir);
 	struct files f = generate(o);
-	save(&f.texts.step, dir, "step.c");
-	save(&f.texts.arena, dir, "step_arena.h");
-	save(&f.texts.tables, dir, "step_tables.h");
-	save(&f.texts.header, dir, "stint_step.h");
+	save_texts(&f, dir);
 	free_files(&f);
 	const char *const cc[] = {compiler, "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror",
 		"-ffp-contract=off",
 		o->real == DT_F32 ? "-DDRIVER_REAL=float" : "-DDRIVER_REAL=double", include,
 		"-I" STINT_SOURCE "/runtime", "-I" STINT_SOURCE, extra, step,
-		STINT_SOURCE "/tests/codegen/driver.c", "-o", run, "-lm", NULL};
+		STINT_SOURCE "/runtime/stint_schedule.c", STINT_SOURCE "/tests/codegen/driver.c",
+		"-o", run, "-lm", NULL};
 	assert_int_equal(spawn(cc), 0);
 	assert_int_equal(spawn((const char *const[]){run, o->prefix, NULL}), 0);
 	assert_int_equal(spawn((const char *const[]){"rm", "-r", dir, NULL}), 0);
@@ -165,11 +170,7 @@ static void makefile_builds(void **state)
 	assert_non_null(mkdtemp(dir));
 	struct files f = generate(&(struct tiny_options){
 		.prefix = "", .recompute = true, .real = DT_F32, .threads = 2});
-	save(&f.texts.step, dir, "step.c");
-	save(&f.texts.arena, dir, "step_arena.h");
-	save(&f.texts.tables, dir, "step_tables.h");
-	save(&f.texts.header, dir, "stint_step.h");
-	save(&f.texts.makefile, dir, "Makefile");
+	save_texts(&f, dir);
 	char kernels[80];
 	snprintf(kernels, sizeof kernels, "%s/kernels", dir);
 	assert_int_equal(mkdir(kernels, 0777), 0);
@@ -210,10 +211,9 @@ static void same_input_same_bytes(void **state)
 	const struct tiny_options o = {
 		.prefix = "a/", .in_place = true, .recompute = true, .real = DT_F32, .threads = 2};
 	struct files a = generate(&o), b = generate(&o);
-	assert_string_equal(a.texts.step.s, b.texts.step.s);
-	assert_string_equal(a.texts.tables.s, b.texts.tables.s);
-	assert_string_equal(a.texts.header.s, b.texts.header.s);
-	assert_string_equal(a.texts.makefile.s, b.texts.makefile.s);
+	for (const struct step_file *x = step_files; x->name; x++)
+		if (step_text(&a.texts, x)->len > 0)
+			assert_string_equal(step_text(&a.texts, x)->s, step_text(&b.texts, x)->s);
 	free_files(&a);
 	free_files(&b);
 }
@@ -242,6 +242,8 @@ static void text_is_golden(void **state)
 		.threads = 2});
 	compare_golden(&f.texts.step, "step.c.txt");
 	compare_golden(&f.texts.arena, "step_arena.h.txt");
+	compare_golden(&f.texts.train, "step_train.h.txt");
+	compare_golden(&f.texts.eval, "step_eval.h.txt");
 	compare_golden(&f.texts.tables, "step_tables.h.txt");
 	compare_golden(&f.texts.header, "stint_step.h.txt");
 	compare_golden(&f.texts.makefile, "Makefile.txt");

@@ -67,22 +67,20 @@ static unsigned char *host_of(const stint_step *s, size_t at)
 	return host ? host + at : NULL;
 }
 
-int stint_offload(stint_step *s, int copy, size_t at, size_t bytes, size_t to)
+int stint_offload(stint_step *s, const struct stint_copy *c)
 {
-	(void)copy;
-	memcpy(host_of(s, to), s->arena + at, bytes);
+	memcpy(host_of(s, c->from), s->arena + c->at, c->bytes);
 	return 0;
 }
 
-int stint_fetch(stint_step *s, int copy, size_t at, size_t bytes, size_t from)
+int stint_fetch(stint_step *s, const struct stint_copy *c)
 {
-	(void)copy;
-	memcpy(s->arena + at, host_of(s, from), bytes);
+	memcpy(s->arena + c->at, host_of(s, c->from), c->bytes);
 	return 0;
 }
 
-int stint_copied(stint_step *s, int copy)
+int stint_copied(stint_step *s, const struct stint_copy *c)
 {
-	(void)s, (void)copy;
+	(void)s, (void)c;
 	return 0;
 }

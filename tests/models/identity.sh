@@ -57,10 +57,10 @@ step all "$@"
 if [ "$budgets" = insist ]; then # on running everything again, or nothing
 	same again "$@" --recompute '*'
 	same again-min "$@" --recompute '*' --budget min
-	grep -q 'backward .*, recompute of step' "$work/again/step.c" || die "nothing runs again"
+	grep -q 'STEP(BACKWARD, .*recompute of step' "$work/again/step_train.h" || die "nothing runs again"
 	same again-segments "$@" --recompute '*Relu*' --recompute '*Norm*' --segments 3
 	same once "$@" --no-recompute '*' --budget min
-	! grep -q 'recompute of step' "$work/once/step.c" || die "something runs again"
+	! grep -q 'recompute of step' "$work/once/step_train.h" || die "something runs again"
 	exit $failed
 fi
 top=$(number arena_bytes all)

@@ -22,15 +22,15 @@ work = pathlib.Path(sys.argv[1])
 
 def hidden(folder):
     """Of all sums those over whose flight some op of the backward pass runs, and how many there are."""
-    text = (work / folder / "step_tables.h").read_text()
-    steps = re.findall(r'\{"([^"]*)", "([^"]*)", "[^"]*", (\d), (\d+),', text[text.index("train_info"):])
+    text = (work / folder / "step_train.h").read_text()
+    steps = re.findall(r'STEP\((\w+), +"([^"]*)", +"([^"]*)",', text)
     begun, over, all = {}, 0, 0
-    for at, (name, op, _, _) in enumerate(steps):
+    for at, (_, name, op) in enumerate(steps):
         if op == "stint.StartSum":
             begun[name] = at
         elif op in ("stint.SumRanks", "stint.ScatterSum"):
             all += 1
-            over += any(phase == "1" for _, _, phase, _ in steps[begun[name]:at])
+            over += any(phase == "BACKWARD" for phase, _, _ in steps[begun[name]:at])
     assert all == len(begun)
     return over, all
 

@@ -16,7 +16,7 @@ cd "$work"
 for target in cuda c; do
 	"$build/stint" compile m.onnx --loss cross-entropy --optimizer adam:lr=0.02 --batch 4 --target $target -o $target >log
 done
-grep -q 'updates in one launch' cuda/step.c
+grep -q 'updates in one launch' cuda/step_train.h
 sh "$source/tests/gpu/shim/build.sh" plain "$cxx" "$source" cuda/kernels.cu kernels.so
 train() { # DIR NAME
 	"$build/stint" train "$1" --input x.npy --target t.npy --eval-input ex.npy --eval-target et.npy --epochs 2 --seed 3 \

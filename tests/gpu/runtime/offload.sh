@@ -60,11 +60,11 @@ unset STINT_FAKE_EARLY
 # With all waits at the step's end the numbers are others: the stand-in would have told.
 mkdir "$work/hasty"
 cp -r "$work"/host/* "$work/hasty"
-copies=$(sed -n 's/.*\.ncopy = \([0-9]*\),/\1/p' "$work/host/step_tables.h")
-awk -v n="$copies" '/^SCHEDULE int step_train/ { on = 1 }
-on && /stint_copied/ { sub(/stint_copied\(s, [0-9]+\)/, "0") }
-on && /^\treturn STINT_OK;/ { for (i = 0; i < n; i++) print "\terror |= stint_copied(s, " i ");"; on = 0 }
-{ print }' "$work/host/step.c" >"$work/hasty/step.c"
+steps=$(sed -n 's/.*\.ntrain_steps = \([0-9]*\),/\1/p' "$work/host/step_tables.h")
+awk -v n="$steps" '/ train_moves\[\]/ { on = 1 }
+on && /STINT_WAIT/ { sub(/[0-9]+/, n); late = late $0 "\n"; next }
+on && /STINT_NO_STEP/ { printf "%s", late; on = 0 }
+{ print }' "$work/host/step_tables.h" >"$work/hasty/step_tables.h"
 make -s -C "$work/hasty" step.so CFLAGS=-O0
 kernels=host on_fakes run hasty -o hasty.safetensors "" ""
 if "$build/compare_tensors" --identical "$work/all.safetensors" "$work/hasty.safetensors" >"$work/hasty.log" 2>&1; then
