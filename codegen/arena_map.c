@@ -206,7 +206,7 @@ void print_places(const struct schedule *s, bool residents, struct text *t)
 		if (!s->place[b].define || is_resident(s, b) != residents)
 			continue;
 		if (residents && resident_in_value(s, x->tensor)) {
-			text_add(t, "#define %-8s IN_VALUE + %d /* ", s->place[b].name,
+			text_add(t, "#define %-8s STINT_VALUE + %d /* ", s->place[b].name,
 				value_number(s, x->tensor));
 			text_comment(t, s->gp->problem->tensor[x->tensor].name);
 			text_puts(t, " */\n");

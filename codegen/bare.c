@@ -280,11 +280,14 @@ static void print_loss(const char *field, const struct schedule *s, struct text 
 }
 
 void print_bare_tables(const struct schedule *train, const struct schedule *eval,
-	const struct codegen_input *in, struct text *t)
+	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
 	const struct schedule *s = train ? train : eval;
 	const struct graph *g = s->gp->graph;
 	text_puts(t, "/* What the runtime knows of the model. A part of step.c. */\n");
+	if (train)
+		print_schedule(train, ks, in, t);
+	print_schedule(eval, ks, in, t);
 	print_residents(train, s, in, t);
 	print_outputs(eval, t);
 	text_add(t, "\nconst struct stint_model stint_model_%s = {\n\t.name = \"%s\",\n", in->name,

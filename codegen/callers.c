@@ -47,33 +47,24 @@ static void print_caller(const struct kernel *k, struct text *t)
 
 /* --- Places --- */
 
-/* Of what a microcontroller's step reads where its value is, the place is a number behind all
- * others: of the array. */
-static void print_values(const struct schedule *s, const struct codegen_input *in, struct text *t)
+static void print_at(const struct schedule *s, const struct codegen_input *in, struct text *t)
 {
 	bool any = false;
+	if (!s->gp->graph->target->bare) {
+		text_puts(t, "#define AT(i) ((void *)(f->base + f->at[i]))\n");
+		return;
+	}
+	text_puts(t, "#define AT(i) f->at[i]\n");
 	for (int i = 0; i < s->nresident; i++) {
 		if (!resident_in_value(s, i))
 			continue;
 		text_puts(t, any ? ",\n\t"
-				 : "\n/* What is read where its value is: its place is its number "
-				   "here, behind all others. */\n"
-				   "#define IN_VALUE ((size_t)1 << 31)\n"
+				 : "\n/* What is read where its value is. */\n"
 				   "static const void *const values[] = {\n\t");
 		any = true;
 		print_value_name(in, i, t);
 	}
-	if (any)
-		text_puts(t, "};\n"
-			     "static void *at(const struct stint_frame *f, int i)\n"
-			     "{\n"
-			     "\tconst size_t place = f->at[i];\n"
-			     "\treturn place < IN_VALUE ? f->base + place : (void "
-			     "*)(uintptr_t)values[place - IN_VALUE];\n"
-			     "}\n"
-			     "#define AT(i) at(f, i)\n");
-	else
-		text_puts(t, "#define AT(i) ((void *)(f->base + f->at[i]))\n");
+	text_puts(t, any ? "};\n" : "");
 }
 
 /* Where kernels on a GPU say which index was out of range: behind the control numbers. */
@@ -164,7 +155,7 @@ void print_callers(const struct schedule *train, const struct schedule *eval,
 	const bool copies = has_copies(train) || has_copies(eval);
 	text_puts(t, "\n/* --- Calls --- */\n\n"
 		     "/* The places of arguments are a row's (below), counted from 0. */\n");
-	print_values(train ? train : eval, in, t);
+	print_at(train ? train : eval, in, t);
 	print_bad(train ? train : eval, ks, t);
 	for (int i = 0; i < ks->n; i++)
 		print_caller(&ks->kernel[i], t);

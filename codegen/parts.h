@@ -307,7 +307,7 @@ enum status bare_fits(const struct schedule *s, struct diag *d);
 void print_bare_weights(const struct schedule *s, const struct codegen_input *in,
 	struct text *header, struct text *source);
 void print_bare_tables(const struct schedule *train, const struct schedule *eval,
-	const struct codegen_input *in, struct text *t);
+	const struct kernels *ks, const struct codegen_input *in, struct text *t);
 void print_bare_makefile(struct text *t);
 /* What stands in t from `from` on, in a microcontroller's words. */
 void text_bare_words(struct text *t, size_t from);

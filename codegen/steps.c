@@ -173,6 +173,8 @@ static void print_function(const struct schedule *s, const struct kernels *ks,
 	text_add(t, "\nstatic const struct stint_schedule %s = {\n\t.rows = %d,\n", word, rows);
 	if (s->plan->nstep > 0)
 		text_add(t, "\t.row = %s_rows,\n\t.callee = kernels,\n", word);
+	if (bare && value_number(s, s->nresident) > 0)
+		text_puts(t, "\t.value = values,\n");
 	if (s->plan->nstep > 0 && !bare)
 		text_add(t, "\t.info = %s_info,\n", word);
 	if (!bare)

@@ -361,7 +361,7 @@ void print_tables(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t)
 {
 	if (ks->graph->target->bare) {
-		print_bare_tables(train, eval, in, t);
+		print_bare_tables(train, eval, ks, in, t);
 		return;
 	}
 	text_puts(t, "/* What the runtime knows of the model: steps, tensors, library calls, the "

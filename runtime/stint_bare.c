@@ -73,18 +73,36 @@ void stint_seed(stint_step *s, int32_t seed)
 	s->seed = seed;
 }
 
+/* The memory at a place; of a value, which nothing writes, it is read-only. */
+static void *memory_at(const struct stint_schedule *x, unsigned char *base, size_t place)
+{
+	return place < STINT_VALUE ? base + place
+				   : (void *)(uintptr_t)x->value[place - STINT_VALUE];
+}
+
+/* A row whose kernel takes n places; other than 0: *bad was out of range. */
+static int call(const struct stint_schedule *x, unsigned char *base, const struct stint_callee *k,
+	const size_t *place, int32_t *bad)
+{
+	void *at[k->places];
+	struct stint_frame f = {.at = at};
+	for (int i = 0; i < k->places; i++)
+		at[i] = memory_at(x, base, place[i]);
+	const int rc = k->call(&f);
+	*bad = f.bad;
+	return rc;
+}
+
 int stint_run(stint_step *s, const struct stint_schedule *x, unsigned char *base)
 {
-	struct stint_frame f = {.base = base, .at = x->row};
+	const size_t *row = x->row;
 	for (int step = 0; step < x->rows; step++) {
-		const size_t row = *f.at++;
-		const struct stint_callee *k = &x->callee[row >> STINT_WHEN_BITS];
-		if ((s->last || !(row & STINT_LAST)) && k->call(&f)) {
+		const struct stint_callee *k = &x->callee[*row >> STINT_WHEN_BITS];
+		if ((s->last || !(*row & STINT_LAST)) && call(x, base, k, row + 1, &s->bad_index)) {
 			s->bad_step = step + 1;
-			s->bad_index = f.bad;
 			return STINT_BAD_DATA;
 		}
-		f.at += k->places;
+		row += 1 + k->places;
 	}
 	return STINT_OK;
 }

@@ -66,21 +66,24 @@ enum { STINT_ALWAYS = 0, STINT_LAST = 1 /* by the last micro-batch alone */, STI
 #define STINT_ROW(kernel, when) ((size_t)(kernel) << STINT_WHEN_BITS | (size_t)(when))
 
 struct stint_frame {
-	unsigned char *base; /* places are bytes from here */
-	const size_t *at;    /* the row's */
-	int32_t bad;         /* the index that was out of range */
+	void *const *at; /* what the row's places are */
+	int32_t bad;     /* the index that was out of range */
 };
 
 /* A kernel as rows call it. */
 struct stint_callee {
 	int (*call)(struct stint_frame *f); /* other than 0: f->bad was out of range */
-	int places;                         /* in a row */
+	int places;                         /* in a row, one at least */
 };
+
+/* A place is an offset, or STINT_VALUE and a number of a tensor that is read where its value is. */
+#define STINT_VALUE ((size_t)1 << 31)
 
 struct stint_schedule {
 	int rows;
 	const size_t *row;
 	const struct stint_callee *callee;
+	const void *const *value;
 };
 
 /* All of it, on the bytes from `base` on. */
