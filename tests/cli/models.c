@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "import/import_parts.h"
@@ -713,6 +715,26 @@ static void refused(struct model_test *t, const char *text)
 	model_output(t, "y");
 }
 
+/* As many layers as the name says: a step of many calls of few kernels. */
+static void layers(struct model_test *t, const char *count)
+{
+	char x[16] = "x", w[16], b[16], h[16], node[40];
+	const int n = atoi(count);
+	model_input(t, "x", FLOAT_TYPE, "N,8");
+	for (int i = 0; i < n; i++) {
+		snprintf(w, sizeof w, "w%d", i);
+		snprintf(b, sizeof b, "b%d", i);
+		snprintf(h, sizeof h, "h%d", i);
+		snprintf(node, sizeof node, "%s,%s,%s", x, w, b);
+		weights(t, w, "8,8", 64);
+		weights(t, b, "8", 8);
+		model_node(t, "Gemm", w, node, h);
+		snprintf(x, sizeof x, "t%d", i);
+		model_node(t, "Tanh", b, h, x);
+	}
+	model_output(t, x);
+}
+
 bool models_make(struct model_test *t, const char *name, const char *text)
 {
 	static const struct {
@@ -733,6 +755,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 			return made[i].make(t), true;
 	if (!strcmp(name, "idle"))
 		return idle(t, text), true;
+	if (!strcmp(name, "layers"))
+		return layers(t, text), true;
 	if (!strcmp(name, "typed"))
 		return typed(t, text), true;
 	if (!strcmp(name, "names"))
