@@ -1,6 +1,7 @@
 /* A graph as a planner's problem: views disappear into their sources, nodes become ops, and the
  * tensors that live over steps become residents, in one order for training and evaluation. */
 #include "bridge/from_graph.h"
+#include "bridge/by_name.h"
 #include "graph/cost.h"
 #include "planner/problem/transfer.h"
 
@@ -16,12 +17,13 @@ struct builder {
 	struct arena *a;
 	const struct graph *g;
 	struct problem *p;
-	struct tensor **tensor; /* by problem tensor */
-	struct node **node;     /* by op */
-	int *index;             /* by graph tensor id */
-	bool *used;             /* by graph tensor id: a storage that the step needs */
-	bool *claimed;          /* by resident: a tensor of this graph has it */
-	bool *written;          /* by graph tensor id: an update makes a new version of it */
+	struct tensor **tensor;        /* by problem tensor */
+	struct node **node;            /* by op */
+	int *index;                    /* by graph tensor id */
+	bool *used;                    /* by graph tensor id: a storage that the step needs */
+	bool *claimed;                 /* by resident: a tensor of this graph has it */
+	bool *written;                 /* by graph tensor id: an update makes a new version of it */
+	struct by_name tensors, names; /* residents by their tensor's name, and by their own */
 	struct kernel_keys *keys;
 	const struct roofline *roofline;
 };
@@ -121,6 +123,15 @@ static int add_tensor(
 	return i;
 }
 
+static int add_resident(
+	struct builder *b, struct tensor *t, const char *name, enum tensor_kind kind, int64_t bytes)
+{
+	const int i = add_tensor(b, t, name, kind, bytes);
+	by_name_add(&b->tensors, t->name, i);
+	by_name_add(&b->names, name, i);
+	return i;
+}
+
 /* Residents are found by name at run time: "" and repeated names (constants made by the compiler)
  * get a number. */
 static const char *resident_name(struct builder *b, const struct tensor *t)
@@ -129,7 +140,7 @@ static const char *resident_name(struct builder *b, const struct tensor *t)
 	const char *name = base;
 	for (int suffix = 2;; suffix++) {
 		bool taken = false;
-		for (int i = 0; i < b->p->ntensor && !taken; i++)
+		for (int i = by_name_first(&b->names, name); i >= 0 && !taken; i = b->names.next[i])
 			taken = strcmp(b->p->tensor[i].name, name) == 0;
 		if (!taken)
 			return name;
@@ -143,7 +154,7 @@ static const char *resident_name(struct builder *b, const struct tensor *t)
  * none yet. */
 static int find_resident(const struct builder *b, const struct tensor *t)
 {
-	for (int i = 0; i < b->p->ntensor; i++)
+	for (int i = by_name_first(&b->tensors, t->name); i >= 0; i = b->tensors.next[i])
 		if (same_resident(b->tensor[i], t) && (t->role == TR_CONSTANT || !b->claimed[i]))
 			return i;
 	return -1;
@@ -154,7 +165,7 @@ static void add_known_residents(struct builder *b, const struct graph_problem *k
 	for (int i = 0; i < known->problem->ntensor; i++) {
 		const struct problem_tensor *t = &known->problem->tensor[i];
 		if (tensor_kind_resident(t->kind))
-			add_tensor(b, known->tensor[i], t->name, t->kind, t->bytes);
+			add_resident(b, known->tensor[i], t->name, t->kind, t->bytes);
 	}
 }
 
@@ -174,7 +185,7 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 				const char *name = resident_name(b, t);
 				if (!name)
 					return ST_INTERNAL;
-				i = add_tensor(b, t, name, resident_kind(t), 0);
+				i = add_resident(b, t, name, resident_kind(t), 0);
 			}
 			if (!t->away && !stays_in_value(b, t)) /* in one graph it may be written */
 				b->p->tensor[i].bytes = tensor_next(b->g, t) + tensor_bytes(t);
@@ -387,7 +398,9 @@ static bool allocate(struct builder *b, int extra)
 	b->claimed = ARENA_ARRAY(b->a, bool, g->ntensor + extra);
 	b->keys = kernel_keys_new(b->a, g);
 	if (!b->p->tensor || !b->p->op || !b->tensor || !b->node || !b->index || !b->used ||
-		!b->claimed || !b->written || !b->keys)
+		!b->claimed || !b->written || !b->keys ||
+		!by_name_begin(b->a, &b->tensors, g->ntensor + extra) ||
+		!by_name_begin(b->a, &b->names, g->ntensor + extra))
 		return false;
 	for (int i = 0; i < g->ntensor; i++)
 		b->index[i] = -1;
