@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "codegen/parts.h"
+#include "graph/cost.h"
+#include "graph/fused.h"
 
 /* Columns' widths. What is longer than most of them may be pushes the rest aside. */
 struct columns {
