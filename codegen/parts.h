@@ -275,7 +275,7 @@ void print_callers(const struct schedule *train, const struct schedule *eval,
 	const struct kernels *ks, const struct codegen_input *in, struct text *t);
 /* How many places a row of it has. */
 int kernel_places(const struct kernel *k);
-/* rows.c: a file of its own */
+/* step_rows.c: a file of its own */
 void print_rows(const struct schedule *s, const struct kernels *ks, struct text *t);
 /* steps.c: both files, as data; what happens between rows, and the function */
 void print_schedules(const struct schedule *train, const struct schedule *eval,
