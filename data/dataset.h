@@ -61,8 +61,12 @@ int dataset_sample_file(const struct dataset *d, int64_t sample, char *out, size
 int dataset_sizes(const struct dataset *d, int *resize, int *crop);
 /* Whether the name is a picture's, by its ending. */
 int dataset_is_picture(const char *path);
-/* The names of classes that labels count, with a "/" between two; NULL: they have none. */
+/* The names of classes that labels count, with a "/" between two (of a name's own, and of a "\", a
+ * "\" stands before it); NULL: they have none. */
 const char *dataset_classes(const struct dataset *d);
+/* The first name of such a text into `name`, of *bytes and a NUL (either may be NULL). What is
+ * behind it, NULL: it was the last. */
+const char *dataset_class_next(const char *rest, char *name, size_t *bytes);
 /* Labels count these names from now on, whatever classes are there: of those that have names. A
  * class that is none of them is an error. */
 int dataset_take_classes(struct dataset *d, const char *classes, char message[256]);

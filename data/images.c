@@ -360,7 +360,7 @@ static int labels_read(
 static const char *labels_classes(const struct dataset *d)
 {
 	const struct images *x = d->state;
-	return x->folder.classes;
+	return x->folder.classes.text;
 }
 
 static int labels_take(struct dataset *d, const char *classes, char message[256])

@@ -31,6 +31,14 @@ expect 0 stint train dir $train --epochs 8 --checkpoint ck
 expect 0 stint eval dir $test --checkpoint ck --metric accuracy --json
 accuracy=$(json_of out metrics accuracy 2>/dev/null || json_of out accuracy)
 awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.9) }' || fail "accuracy $accuracy"
+# by their names, which the checkpoint knows
+# shellcheck disable=SC2086
+expect 0 stint eval dir $test --checkpoint ck --metric f1 --metric confusion
+grep -Eq '^ +lying +[01]\.[0-9]{4} +8$' out && grep -Eq '^standing 1 [0-9 ]+$' out && grep -Eq '^ +9 [0-9 ]+$' out || fail "$(cat out)"
+# shellcheck disable=SC2086
+expect 0 stint eval dir $test --checkpoint ck --metric f1 --metric confusion --json
+is_json out
+told '"classes":["lying","standing"],"confusion":[['
 expect 0 stint predict dir --input images:28,gray:test --scale 0.01 --shift -1 --checkpoint ck -o out.npy
 # the same chance again
 expect 0 stint train dir $train --epochs 1 --checkpoint one
