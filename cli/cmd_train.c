@@ -8,6 +8,7 @@
 
 #include "api/safe_put.h"
 #include "cli/cli.h"
+#include "cli/data_columns.h"
 #include "cli/data_forms.h"
 #include "cli/interrupt.h"
 #include "cli/json_only.h"
@@ -133,6 +134,18 @@ static enum status count_batches(struct training *t)
 	return ST_OK;
 }
 
+/* Held-out data have the columns that are trained, and words there the same numbers. */
+static enum status know_columns(struct training *t)
+{
+	struct text note = {0};
+	if (t->data.note)
+		return ST_OK;
+	columns_note(&note, &t->train);
+	t->data.note = note.failed ? NULL : arena_strdup(t->arena, note.s ? note.s : "");
+	text_free(&note);
+	return t->data.note ? ST_OK : diag_nomem(t->diag);
+}
+
 static enum status prepare(struct training *t)
 {
 	const struct train_args *o = t->o;
@@ -153,10 +166,11 @@ static enum status prepare(struct training *t)
 			"--eval-target without --eval-input: there is nothing to evaluate");
 	t->data = o->data;
 	if (o->resume)
-		TRY(note_classes(t->arena, o->folder, &t->data.classes, t->diag));
+		TRY(note_words(t->arena, o->folder, &t->data, t->diag));
 	TRY(feed_open(t->arena, &t->l, &o->input, o->target, &t->data, &t->train, t->diag));
 	if (!t->data.classes && t->train.target >= 0)
 		t->data.classes = dataset_classes(&t->train.bound[t->train.target].data);
+	TRY(know_columns(t));
 	t->has_eval = o->eval_input.n > 0 || o->eval_target;
 	if (t->has_eval) {
 		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, &t->data, &t->eval,

@@ -14,6 +14,7 @@ struct data_options {
 	/* The same as values were trained, of this file; NULL: not known. */
 	const char *trained;
 	int trained_resize, trained_crop;
+	const char *note;    /* of how they were trained (cli/training_note.h); NULL: not known */
 	const char *classes; /* what labels count, as dataset_classes; NULL: what is there */
 };
 

@@ -70,6 +70,15 @@ const char *dataset_class_next(const char *rest, char *name, size_t *bytes);
 /* Labels count these names from now on, whatever classes are there: of those that have names. A
  * class that is none of them is an error. */
 int dataset_take_classes(struct dataset *d, const char *classes, char message[256]);
+/* What a sample's numbers are called: a list, as dataset_classes, of lists: a column's name, and
+ * where it holds words these in the order of their numbers. NULL: they have no names. */
+const char *dataset_columns(const struct dataset *d);
+/* Words of columns of these names count as there from now on; one that is not among them, or
+ * numbers in the place of words, is an error. */
+int dataset_take_columns(struct dataset *d, const char *columns, char message[256]);
+/* "csv:FILE" as "csv:COLUMN,COLUMN:FILE" of these, malloc's; NULL: it is another source, or names
+ * columns itself. */
+char *dataset_with_columns(const char *path, const char *columns);
 /* The first sample whose file in `a` is called other than that in `b`, folders and endings aside;
  * -1: there is none, or no names. Requires as many samples of both. */
 int64_t dataset_misnamed(const struct dataset *a, const struct dataset *b);
