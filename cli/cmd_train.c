@@ -134,6 +134,19 @@ static enum status count_batches(struct training *t)
 	return ST_OK;
 }
 
+/* What is drawn is drawn of pictures. */
+static enum status check_augment(const struct training *t)
+{
+	int resize, crop;
+	for (int i = 0; t->data.augment && i < t->train.n; i++)
+		if (dataset_sizes(&t->train.bound[i].data, &resize, &crop))
+			return ST_OK;
+	return t->data.augment ? diag_fail(t->diag, ST_USAGE, NULL,
+					 "--input FOLDER, or --input images:SIZE:FOLDER",
+					 "--augment changes pictures, and no input is such")
+			       : ST_OK;
+}
+
 /* Held-out data have the columns that are trained, and words there the same numbers. */
 static enum status know_columns(struct training *t)
 {
@@ -168,12 +181,15 @@ static enum status prepare(struct training *t)
 	if (o->resume)
 		TRY(note_words(t->arena, o->folder, &t->data, t->diag));
 	TRY(feed_open(t->arena, &t->l, &o->input, o->target, &t->data, &t->train, t->diag));
+	TRY(check_augment(t));
 	if (!t->data.classes && t->train.target >= 0)
 		t->data.classes = dataset_classes(&t->train.bound[t->train.target].data);
 	TRY(know_columns(t));
 	t->has_eval = o->eval_input.n > 0 || o->eval_target;
 	if (t->has_eval) {
-		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, &t->data, &t->eval,
+		t->held = t->data;
+		t->held.augment = NULL;
+		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, &t->held, &t->eval,
 			t->diag));
 		TRY(evaluation_start(
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
@@ -368,6 +384,8 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"warmup", 0, POPT_ARG_LONGLONG, &o.warmup, 0, "steps of rising learning rate",
 			"N"},
 		DATA_OPTIONS(o.data),
+		{"augment", 0, POPT_ARG_STRING, &o.data.augment, 0,
+			"change pictures by chance while training: " AUGMENT_WORDS, "WORD[,...]"},
 		{"pad", 0, POPT_ARG_STRING, &text[9], 0,
 			"fills the ends of samples: a batch takes the shortest step that holds it",
 			"[NAME=]TOKEN"},

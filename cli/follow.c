@@ -131,6 +131,8 @@ static void put_settings(struct text *note, const struct training *t)
 	note_put(note, "--target", o->target ? o->target : "");
 	note_put(note, "--scale", o->data.scale ? o->data.scale : "1");
 	note_put(note, "--shift", o->data.shift ? o->data.shift : "0");
+	if (o->data.augment)
+		note_put(note, "--augment", o->data.augment);
 	put_sizes(note, t->has_eval ? &t->eval : &t->train);
 	if (t->data.classes)
 		note_put(note, "classes", t->data.classes);

@@ -32,6 +32,7 @@ struct training {
 	struct loaded l;
 	struct ranks ranks;
 	struct data_options data; /* o->data, and the classes' names */
+	struct data_options held; /* of held-out data: nothing is drawn */
 	struct feed train, eval;
 	struct lengths lengths;
 	bool has_eval;

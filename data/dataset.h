@@ -59,6 +59,8 @@ int dataset_sample_file(const struct dataset *d, int64_t sample, char *out, size
 /* Of pictures (images:): what their shorter side becomes, and the side of what is cut out; 0: none.
  */
 int dataset_sizes(const struct dataset *d, int *resize, int *crop);
+/* Whether these are words, between commas, that draw by chance what is made of a picture. */
+int dataset_is_augmentation(const char *words);
 /* Whether the name is a picture's, by its ending. */
 int dataset_is_picture(const char *path);
 /* The names of classes that labels count, with a "/" between two (of a name's own, and of a "\", a

@@ -141,6 +141,18 @@ static int read_settings(struct images *x, const char *text, const char **folder
 	       (x->pad && !x->random);
 }
 
+int dataset_is_augmentation(const char *words)
+{
+	struct images x = {.size = 0};
+	int known = 1, bad = !*words;
+	for (const char *p = words; *p && known && !bad;) {
+		const size_t n = strcspn(p, ",");
+		bad = read_chance(&x, p, n, &known) || p[n] == ':' || (p[n] && !p[n + 1]);
+		p += n + (p[n] == ',');
+	}
+	return known && !bad && !(x.random && x.zoom > 0) && !(x.pad && !x.random);
+}
+
 /* --- What is cut out --- */
 
 /* Chance for one sample: numbers of [0, 1), one after the other. */
