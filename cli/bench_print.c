@@ -7,6 +7,7 @@
 #include "api/report.h"
 #include "api/safe_put.h"
 #include "cli/bench.h"
+#include "cli/busy.h"
 #include "cli/terminal.h"
 
 /* A kernel's name on what is no terminal, and the least of it; the columns beside it. */
@@ -86,10 +87,12 @@ static void json_memory(const struct bench *b)
 		REPORT_OUTSIDE_BYTES, b->memory.peak, b->memory.grown);
 }
 
-static void json_machine(const struct roof *r)
+static void json_machine(const struct bench *b)
 {
+	const struct roof *r = &b->roof;
 	printf(",\"machine\":{\"threads\":%d,\"gflops\":%.6g", r->threads, r->flops_us / 1e3);
 	roof_bandwidths_json(r);
+	busy_json(b->others);
 	printf("}");
 }
 
@@ -121,7 +124,7 @@ void bench_json(const struct bench *b)
 		bench_device_json(b);
 	} else {
 		json_memory(b);
-		json_machine(&b->roof);
+		json_machine(b);
 	}
 	printf(",\"kernels\":[");
 	for (int i = 0; i < b->nkernel; i++) {
@@ -176,6 +179,9 @@ static const char *fact_machine(const struct bench *b)
 	text_add(&t, "machine, measured with %d thread%s: %.4g GFLOP/s", r->threads,
 		plural(r->threads), r->flops_us / 1e3);
 	roof_bandwidths(r, &t);
+	char words[160];
+	if (*busy_words(b->others, words))
+		text_add(&t, "; %s", words);
 	const char *s = t.failed ? NULL : arena_strdup(b->arena, t.s);
 	text_free(&t);
 	return s;
