@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "cli/bench.h"
 #include "cli/busy.h"
+#include "cli/calibration.h"
 #include "cli/cli.h"
 #include "cli/disk_rate.h"
 #include "cli/machine.h"
@@ -93,6 +94,10 @@ enum status bench_measure(struct bench *b, int steps, struct diag *d)
 	b->others = busy_others(&busy);
 	TRY(measure_memory(b, d));
 	TRY(timing_plan(b->arena, b->dir, &b->t, d));
+	b->calibrated_us = -1;
+	if (b->t.plan && l->model->nlib > 0)
+		TRY(calibration_us(b->arena, b->t.problem, b->t.plan, l->model->threads,
+			&b->calibrated_us, d));
 	TRY(bench_wanted(b, &wanted, d));
 	TRY(timing_alone(b->arena, &b->t, wanted, d));
 	TRY(bench_kernels(b, d));
