@@ -25,26 +25,37 @@ static void key_of(const struct costs *c, unsigned char key[STINT_SHA])
 	stint_sha_end(&s, key);
 }
 
-enum status calibration_keep(struct arena *a, struct costs *c, struct diag *d)
+static enum status keep(const struct costs *c, const char *text, size_t len, struct diag *d)
 {
 	unsigned char key[STINT_SHA];
 	char folder[2048];
-	struct text t = {0};
 	size_t bytes;
-	TRY(machine_describe(a, true, c, d));
 	stint_cache_folder(folder, sizeof folder);
 	key_of(c, key);
-	costs_print(c, &t);
-	if (!t.failed)
-		stint_cache_write(folder, key, t.s, t.len);
-	void *kept = t.failed ? NULL : stint_cache_read(folder, key, &bytes);
-	const bool whole = kept && bytes == t.len && !memcmp(kept, t.s, bytes);
+	stint_cache_write(folder, key, text, len);
+	void *kept = stint_cache_read(folder, key, &bytes);
+	const bool whole = kept && bytes == len && !memcmp(kept, text, len);
 	free(kept);
-	text_free(&t);
 	return whole ? ST_OK
 		     : diag_fail(d, ST_IO, &(struct where){.file = *folder ? folder : NULL},
 			       "set STINT_CACHE or XDG_CACHE_HOME to a folder that can be written",
-			       "what was measured cannot be kept there");
+			       "what is measured cannot be kept there");
+}
+
+enum status calibration_try(struct diag *d)
+{
+	const struct costs nobody = {.cpu = "none"};
+	return keep(&nobody, "", 0, d);
+}
+
+enum status calibration_keep(struct arena *a, struct costs *c, struct diag *d)
+{
+	struct text t = {0};
+	TRY(machine_describe(a, true, c, d));
+	costs_print(c, &t);
+	const enum status st = t.failed ? diag_nomem(d) : keep(c, t.s, t.len, d);
+	text_free(&t);
+	return st;
 }
 
 /* *out NULL: nothing was measured. */

@@ -8,6 +8,8 @@
 #include "planner/plan.h"
 #include "planner/problem/costs.h"
 
+/* Whether anything can be kept: ST_IO where not. To be asked before it is measured. */
+enum status calibration_try(struct diag *d);
 /* What was measured of c->threads threads. ST_IO where it cannot be kept. */
 enum status calibration_keep(struct arena *a, struct costs *c, struct diag *d);
 /* What a step of the plan takes here, in microseconds, with so many threads; negative: nothing was

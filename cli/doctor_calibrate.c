@@ -55,7 +55,7 @@ bool doctor_calibrate(struct doctor *x)
 	struct costs all = {.name = "calibration", .threads = omp_get_max_threads()};
 	struct busy busy;
 	char how[160];
-	enum status st = ST_OK;
+	enum status st = calibration_try(&d);
 	const double from = doctor_ms();
 	doctor_title(x, "Calibration");
 	busy_begin(&busy);
