@@ -12,6 +12,7 @@
 #include "cli/data_forms.h"
 #include "cli/interrupt.h"
 #include "cli/json_only.h"
+#include "cli/lr_find.h"
 #include "cli/training.h"
 #include "cli/training_note.h"
 #include "cli/whole_path.h"
@@ -231,6 +232,8 @@ static enum status train(struct training *t)
 	else
 		printf(", %d thread%s\n", t->l.model->threads, t->l.model->threads == 1 ? "" : "s");
 	fflush(stdout);
+	if (t->o->lr_find)
+		return ST_OK; /* run does it, which prints */
 	TRY(training_run(t));
 	return t->has_eval ? feed_join_skipped(t->arena, &t->eval, &t->ranks, &t->l, t->diag)
 			   : ST_OK;
@@ -335,6 +338,9 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	int was;
 	struct progress whole;
 	TRY(check_args(a, o, d));
+	if (o->lr_find)
+		TRY(lr_find_check(o, d));
+	o->no_save |= o->lr_find;
 	if (!o->folder && !o->no_save && !(o->folder = weights_folder(a, o->dir)))
 		return diag_nomem(d);
 	TRY(ranks_launch_for(a, o->dir, o->ranks, o->restart, &done, d));
@@ -345,7 +351,9 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	TRY(json_only_begin(o->json, &was, d));
 	enum status st = train_log_close(&t.log, train(&t));
 	json_only_end(was);
-	if (st == ST_OK && o->json && t.ranks.rank == 0)
+	if (st == ST_OK && o->lr_find)
+		st = lr_find(&t);
+	else if (st == ST_OK && o->json && t.ranks.rank == 0)
 		print_json(&t, progress_seconds(&whole));
 	ranks_end(&t.ranks, &t.l, st, d);
 	watch_end(&t.watch);
@@ -378,6 +386,8 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"epochs", 0, POPT_ARG_LONGLONG, &o.epochs, 0, "(default 1)", "N"},
 		{"lr", 0, POPT_ARG_DOUBLE, &o.lr, 0, "learning rate (default: the optimizer's)",
 			"X"},
+		{"lr-find", 0, POPT_ARG_NONE, &o.lr_find, 0,
+			"train a hundred steps at a rising rate, and say which to take", NULL},
 		{"schedule", 0, POPT_ARG_STRING, &text[2], 0,
 			"of the learning rate: constant, cosine, step:size=30, ...",
 			"NAME[:OPTIONS]"},

@@ -22,7 +22,7 @@ struct train_args {
 	double rank_timeout;
 	struct data_options data;
 	double lr; /* NAN: the optimizer's, as compiled */
-	int json, resume, anew, no_save, keep_going, check_finite;
+	int json, resume, anew, no_save, keep_going, check_finite, lr_find;
 };
 
 struct training {

@@ -156,4 +156,21 @@ expect 5 stint train dir --no-save $data --epochs 1 --log no/such/log
 expect 5 stint train dir $data --epochs 1 --checkpoint x.npy
 expect 5 stint train dir --no-save $data --epochs 1 --weights none.safetensors
 said none.safetensors
+# which rate: where the loss falls, and nothing is saved
+make_model linear find.onnx
+make_data x 64 fx.npy
+make_data label 64 ft.npy
+expect 0 stint compile find.onnx --loss cross-entropy --optimizer sgd --batch 8 --portable -o found
+expect 0 stint train found --input fx.npy --target ft.npy --lr-find
+told "--lr " "the loss falls fastest there"
+rate=$(sed -n 's/^--lr \([0-9.e+-]*\): .*/\1/p' out)
+absent found/checkpoints
+expect 0 stint train found --input fx.npy --target ft.npy --lr-find --json
+is_json out
+json_of out steps 20 smooth >/dev/null || fail "no steps"
+expect 0 stint train found --input fx.npy --target ft.npy --lr "$rate" --epochs 3 --log found.jsonl
+awk -F'"loss":' '/"loss"/ {split($2, v, /[,}]/); if (!n++) first = v[1]; last = v[1]} END {exit !(last < first)}' found.jsonl ||
+	fail "nothing is learned at $rate: $(cat found.jsonl)"
+expect 2 stint train found --input fx.npy --target ft.npy --lr-find --lr 1
+said "--lr-find looks for a rate, and saves nothing: no --lr"
 finished
