@@ -173,4 +173,12 @@ awk -F'"loss":' '/"loss"/ {split($2, v, /[,}]/); if (!n++) first = v[1]; last = 
 	fail "nothing is learned at $rate: $(cat found.jsonl)"
 expect 2 stint train found --input fx.npy --target ft.npy --lr-find --lr 1
 said "--lr-find looks for a rate, and saves nothing: no --lr"
+python3 - <<'END' || fail "no data"
+import struct
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (64, 4), }".ljust(117) + "\n"
+with open("nan.npy", "wb") as f:
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<f", float("nan")) * 256)
+END
+expect 7 stint train found --input nan.npy --target ft.npy --lr-find
+said "at no rate from 1e-07 to 10 the loss fell" "--scale and --shift"
 finished
