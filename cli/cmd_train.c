@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "api/safe_put.h"
+#include "cli/class_names.h"
 #include "cli/cli.h"
 #include "cli/data_columns.h"
 #include "cli/data_forms.h"
@@ -135,6 +136,23 @@ static enum status count_batches(struct training *t)
 	return ST_OK;
 }
 
+/* Classes that no sample has are learned, too: never to be answered. */
+static enum status tell_fewer_classes(const struct training *t)
+{
+	const struct feed *f = &t->train;
+	struct class_names names;
+	TRY(class_names_split(t->arena, t->data.classes, &names, t->diag));
+	const bool alone = f->target >= 0 && feed_tensor(f, f->target)->rank == 1;
+	if (!alone || !names.n || names.n >= f->classes || t->ranks.rank != 0)
+		return ST_OK;
+	diag_note(t->diag, &(struct where){.file = t->o->dir},
+		arena_printf(
+			t->arena, "compile with --replace-head %" PRId64 " for as many", names.n),
+		"the data have %" PRId64 " classes, and the model tells %" PRId64 " apart", names.n,
+		f->classes);
+	return ST_OK;
+}
+
 /* What is drawn is drawn of pictures. */
 static enum status check_augment(const struct training *t)
 {
@@ -185,6 +203,7 @@ static enum status prepare(struct training *t)
 	TRY(check_augment(t));
 	if (!t->data.classes && t->train.target >= 0)
 		t->data.classes = dataset_classes(&t->train.bound[t->train.target].data);
+	TRY(tell_fewer_classes(t));
 	TRY(know_columns(t));
 	t->has_eval = o->eval_input.n > 0 || o->eval_target;
 	if (t->has_eval) {

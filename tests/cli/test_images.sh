@@ -28,6 +28,7 @@ train="--input images:28,resize=30,random,flip,gray:train --target labels:train 
 test="--input images:28,gray:test --target labels:test --scale 0.01 --shift -1"
 # shellcheck disable=SC2086 # options are words
 expect 0 stint train dir $train --epochs 8 --checkpoint ck
+said "the data have 2 classes, and the model tells 10 apart" "--replace-head 2"
 expect 0 stint eval dir $test --checkpoint ck --metric accuracy --json
 accuracy=$(json_of out metrics accuracy 2>/dev/null || json_of out accuracy)
 awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.9) }' || fail "accuracy $accuracy"
