@@ -161,7 +161,7 @@ static enum status check_augment(const struct training *t)
 		if (dataset_sizes(&t->train.bound[i].data, &resize, &crop))
 			return ST_OK;
 	return t->data.augment ? diag_fail(t->diag, ST_USAGE, NULL,
-					 "--input FOLDER, or --input images:SIZE:FOLDER",
+					 "pictures are a FOLDER of them, or images:SIZE:FOLDER",
 					 "--augment changes pictures, and no input is such")
 			       : ST_OK;
 }

@@ -117,7 +117,7 @@ enum status lr_find(struct training *t)
 	const int best = steepest(&s);
 	if (!best)
 		return diag_fail(t->diag, ST_DIVERGED, NULL,
-			"look at the data: --scale and --shift, labels, NaN",
+			"look at the data: their scale, labels, numbers that are not finite",
 			"at no rate from %g to %g the loss fell", LOW, HIGH);
 	if (t->o->json)
 		print_json(&s, best);

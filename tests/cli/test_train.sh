@@ -180,5 +180,5 @@ with open("nan.npy", "wb") as f:
     f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<f", float("nan")) * 256)
 END
 expect 7 stint train found --input nan.npy --target ft.npy --lr-find
-said "at no rate from 1e-07 to 10 the loss fell" "--scale and --shift"
+said "at no rate from 1e-07 to 10 the loss fell" "look at the data"
 finished
