@@ -50,8 +50,8 @@ static void put_field(FILE *f, const char *s)
 
 static void put_class(const struct answer_rows *r, int64_t c, FILE *f)
 {
-	if (c < r->options->names)
-		put_field(f, r->options->name[c]);
+	if (c < r->options->classes.n)
+		put_field(f, r->options->classes.name[c]);
 	else
 		fprintf(f, "%" PRId64, c);
 }
@@ -185,8 +185,8 @@ static void json_class(const struct answer_rows *r, const struct answer *w, int6
 {
 	if (isnan(w->score[c]))
 		fputs("null", f);
-	else if (c < r->options->names)
-		safe_json(f, r->options->name[c]);
+	else if (c < r->options->classes.n)
+		safe_json(f, r->options->classes.name[c]);
 	else
 		fprintf(f, "%" PRId64, c);
 }
@@ -194,11 +194,11 @@ static void json_class(const struct answer_rows *r, const struct answer *w, int6
 /* By their names, where they have some. */
 static void json_scores(const struct answer_rows *r, const struct answer *w, FILE *f)
 {
-	const bool named = r->options->names >= w->n;
+	const bool named = r->options->classes.n >= w->n;
 	for (int64_t c = 0; c < w->n; c++) {
 		putc(c ? ',' : named ? '{' : '[', f);
 		if (named) {
-			safe_json(f, r->options->name[c]);
+			safe_json(f, r->options->classes.name[c]);
 			putc(':', f);
 		}
 		json_number(f, w, w->score[c]);

@@ -6,24 +6,6 @@
 
 #include "cli/evaluate.h"
 
-enum status answer_names(struct arena *a, struct answer_options *o, struct diag *d)
-{
-	for (const char *p = o->classes; p && *p; p++)
-		o->names += *p == '/';
-	o->names += o->classes != NULL;
-	o->name = ARENA_ARRAY(a, const char *, o->names);
-	if (!o->name)
-		return diag_nomem(d);
-	const char *p = o->classes;
-	for (int64_t i = 0; i < o->names; i++) {
-		const size_t n = strcspn(p, "/");
-		if (!(o->name[i] = arena_strndup(a, p, n)))
-			return diag_nomem(d);
-		p += n + 1;
-	}
-	return ST_OK;
-}
-
 static int64_t product(const int64_t *dim, int n)
 {
 	int64_t all = 1;
@@ -53,7 +35,7 @@ static int class_axis(const struct loaded *l, const struct answer_options *o, st
 	}
 	/* of a step without a loss: names tell what it is, or the user does */
 	const bool none = task.kind == METRIC_NOTHING && w->o->rank == 2 && w->o->dim[1] > 1;
-	return none && (o->top || o->names == w->o->dim[1]) ? 1 : -1;
+	return none && (o->top || o->classes.n == w->o->dim[1]) ? 1 : -1;
 }
 
 enum status answer_of(struct arena *a, const struct loaded *l, bool whole, int output,

@@ -2,16 +2,15 @@
 #ifndef STINT_CLI_ANSWERS_H
 #define STINT_CLI_ANSWERS_H
 
+#include "cli/class_names.h"
 #include "cli/feed.h"
 #include "runtime/safetensors.h"
 
 struct answer_options {
-	int64_t top;         /* of classes, the best; 0: not said, 1 */
-	bool scores;         /* of all classes, too */
-	bool raw;            /* the outputs' own numbers: no probabilities are made of them */
-	const char *classes; /* their names, as dataset_classes; NULL: they have none */
-	const char **name;   /* the same one by one, */
-	int64_t names;       /* so many; from answer_names */
+	int64_t top; /* of classes, the best; 0: not said, 1 */
+	bool scores; /* of all classes, too */
+	bool raw;    /* the outputs' own numbers: no probabilities are made of them */
+	struct class_names classes;
 };
 
 /* One output's part in what is said of a sample. */
@@ -28,7 +27,6 @@ struct answer {
 	double *score; /* [n] */
 };
 
-enum status answer_names(struct arena *a, struct answer_options *o, struct diag *d);
 /* Output `output` of the step as it was compiled, `whole` as in a feed. */
 enum status answer_of(struct arena *a, const struct loaded *l, bool whole, int output,
 	const struct answer_options *o, struct answer *out, struct diag *d);

@@ -38,6 +38,8 @@ struct bench {
 	struct timing t;
 	struct bench_memory memory;
 	struct roof roof;
+	double calibrated_us; /* what `doctor --calibrate` says of the step; negative: nothing */
+	double others; /* processors that other programs took meanwhile; negative: not known */
 	int nkernel;
 	struct bench_kernel *kernel; /* [nkernel] the slowest first */
 	struct bench_kernel all;     /* their sum */

@@ -8,6 +8,7 @@
 
 #include "api/safe_put.h"
 #include "cli/bench.h"
+#include "cli/busy.h"
 #include "cli/terminal.h"
 
 enum { NAME_WIDTH = 50, NAME_LEAST = 20, NUMBERS = 56 };
@@ -118,7 +119,9 @@ static void print_json(const struct comparison *c)
 			printf(",\"ratio\":%.6g", ratio_of(p));
 		printf("}");
 	}
-	printf("]}\n");
+	printf("]");
+	busy_json(c->side[0].others);
+	printf("}\n");
 }
 
 static void print_side(const struct bench *b, char letter)
@@ -152,12 +155,14 @@ static void print_table(const struct comparison *c)
 	const int columns = terminal_columns(STDOUT_FILENO);
 	const int left = columns ? columns - NUMBERS : NAME_WIDTH;
 	const int width = left < NAME_LEAST ? NAME_LEAST : left > NAME_WIDTH ? NAME_WIDTH : left;
-	char name[128];
+	char name[160];
 	struct pair all = {.shown = &c->side[0].all};
 	print_side(&c->side[0], 'A');
 	print_side(&c->side[1], 'B');
 	printf("B takes %.3f times as long as A (half of %d rounds: %.3f to %.3f)\n", c->ratio,
 		c->side[0].t.steps, c->low, c->high);
+	if (*busy_words(c->side[0].others, name))
+		printf("%s\n", name);
 	printf("%-*s %7s %9s %7s %9s %9s %8s\n", width, "kernel", "calls A", "ms A", "calls B",
 		"ms B", "B - A", "a call");
 	for (int i = 0; i < c->n; i++)
@@ -179,7 +184,10 @@ enum status bench_compare(struct bench side[2], int steps, bool json, struct dia
 		TRY(bench_open(&side[s], d));
 		l[s] = &side[s].l;
 	}
+	struct busy busy;
+	busy_begin(&busy);
 	TRY(timing_make(a, l, 2, steps, t, d));
+	side[0].others = busy_others(&busy);
 	for (int s = 0; s < 2; s++) {
 		side[s].t = t[s];
 		TRY(timing_plan(a, side[s].dir, &side[s].t, d));

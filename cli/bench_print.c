@@ -7,6 +7,7 @@
 #include "api/report.h"
 #include "api/safe_put.h"
 #include "cli/bench.h"
+#include "cli/busy.h"
 #include "cli/terminal.h"
 
 /* A kernel's name on what is no terminal, and the least of it; the columns beside it. */
@@ -86,10 +87,12 @@ static void json_memory(const struct bench *b)
 		REPORT_OUTSIDE_BYTES, b->memory.peak, b->memory.grown);
 }
 
-static void json_machine(const struct roof *r)
+static void json_machine(const struct bench *b)
 {
+	const struct roof *r = &b->roof;
 	printf(",\"machine\":{\"threads\":%d,\"gflops\":%.6g", r->threads, r->flops_us / 1e3);
 	roof_bandwidths_json(r);
+	busy_json(b->others);
 	printf("}");
 }
 
@@ -111,6 +114,8 @@ void bench_json(const struct bench *b)
 		b->all.us / 1e3);
 	if (b->t.plan)
 		printf(",\"predicted_ms\":%.6g", b->t.planned_us / 1e3);
+	if (b->calibrated_us >= 0)
+		printf(",\"calibrated_ms\":%.6g", b->calibrated_us / 1e3);
 	if (b->t.plan && b->t.problem->costs) {
 		printf(",\"costs\":");
 		safe_json(stdout, b->t.problem->costs);
@@ -121,7 +126,7 @@ void bench_json(const struct bench *b)
 		bench_device_json(b);
 	} else {
 		json_memory(b);
-		json_machine(&b->roof);
+		json_machine(b);
 	}
 	printf(",\"kernels\":[");
 	for (int i = 0; i < b->nkernel; i++) {
@@ -176,6 +181,9 @@ static const char *fact_machine(const struct bench *b)
 	text_add(&t, "machine, measured with %d thread%s: %.4g GFLOP/s", r->threads,
 		plural(r->threads), r->flops_us / 1e3);
 	roof_bandwidths(r, &t);
+	char words[160];
+	if (*busy_words(b->others, words))
+		text_add(&t, "; %s", words);
 	const char *s = t.failed ? NULL : arena_strdup(b->arena, t.s);
 	text_free(&t);
 	return s;
@@ -185,7 +193,10 @@ enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], st
 {
 	const struct stint_model *m = b->l.model;
 	const char *costs = b->t.plan ? b->t.problem->costs : NULL;
-	char x[24], y[24];
+	char x[24], y[24], here[64] = "";
+	if (b->calibrated_us >= 0)
+		snprintf(here, sizeof here, "; calibrated for this machine: %.4g ms",
+			b->calibrated_us / 1e3);
 	const char *threads = load_on_gpu(&b->l) ? "a graph's replay"
 						 : arena_printf(b->arena, "%d thread%s", m->threads,
 							   plural(m->threads));
@@ -195,10 +206,10 @@ enum status bench_facts(const struct bench *b, const char *fact[BENCH_FACTS], st
 		"%s: %.4g ms a step (median of %d, %s); arena %s, outside %s", m->name,
 		b->t.step_us / 1e3, b->t.steps, threads, bytes_human((int64_t)m->arena_bytes, x),
 		bytes_human(b->memory.outside, y));
-	fact[1] = b->t.plan
-			  ? arena_printf(b->arena, "predicted: %.4g ms%s%s", b->t.planned_us / 1e3,
-				    costs ? ", costs from: " : "", costs ? costs : "")
-			  : "predicted: the folder has no plan";
+	fact[1] = b->t.plan ? arena_printf(b->arena, "predicted: %.4g ms%s%s%s",
+				      b->t.planned_us / 1e3, costs ? ", costs from: " : "",
+				      costs ? costs : "", here)
+			    : "predicted: the folder has no plan";
 	fact[2] = fact_recomputation(b);
 	fact[3] = fact_memory(b);
 	fact[4] = fact_machine(b);

@@ -15,6 +15,7 @@
 #include "api/safe_put.h"
 #include "base/safe.h"
 #include "cli/bench.h"
+#include "cli/busy.h"
 #include "cli/torch_files.h"
 #include "runtime/safetensors.h"
 
@@ -301,6 +302,7 @@ static void print_json(const struct bench *b, const struct other *o, const struc
 		r->middle, r->low, r->high, b->l.model->arena_bytes, o->bytes);
 	if (isfinite(r->loss) && isfinite(o->loss))
 		printf(",\"loss\":%.9g,\"torch_loss\":%.9g", r->loss, o->loss);
+	busy_json(b->others);
 	printf("}\n");
 }
 
@@ -308,7 +310,7 @@ static void print_words(const struct bench *b, const struct other *o, const stru
 	int steps, const char *variant)
 {
 	const struct stint_model *m = b->l.model;
-	char x[24], y[24];
+	char x[24], y[24], busy[160];
 	printf("%s: %.4g ms a step; PyTorch %s (%s): %.4g ms; %d thread%s\n", m->name, r->ours_ms,
 		o->version, variant[5] ? variant + 6 : "eager", r->theirs_ms, m->threads,
 		m->threads == 1 ? "" : "s");
@@ -317,6 +319,8 @@ static void print_words(const struct bench *b, const struct other *o, const stru
 	printf("memory: arena %s; PyTorch's peak %s, besides what it takes to load\n",
 		bytes_human((int64_t)m->arena_bytes, x), bytes_human(o->bytes, y));
 	printf("loss: %.6g; PyTorch: %.6g\n", r->loss, o->loss);
+	if (*busy_words(b->others, busy))
+		printf("%s\n", busy);
 }
 
 enum status bench_torch(struct bench *b, const char *variant, int steps, bool json, struct diag *d)
@@ -339,12 +343,15 @@ enum status bench_torch(struct bench *b, const char *variant, int steps, bool js
 			"its weights lie elsewhere (--link-weights), where PyTorch does not look");
 	/* where the other one has ended, writing fails and says so */
 	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+	struct busy busy;
+	busy_begin(&busy);
 	enum status st = start(b->arena, &o, d);
 	if (st == ST_OK)
 		st = prepare(b, variant, &o, d);
 	if (st == ST_OK)
 		st = run(b, &o, steps, &r, d);
-	stop(&o);
+	stop(&o); /* what it took is known then */
+	b->others = busy_others(&busy);
 	signal(SIGPIPE, before);
 	TRY(st);
 	compare_work(b, &o, &r, d);

@@ -6,6 +6,8 @@
 #include "api/safe_put.h"
 #include "cli/args.h"
 #include "cli/bench.h"
+#include "cli/busy.h"
+#include "cli/calibration.h"
 #include "cli/cli.h"
 #include "cli/disk_rate.h"
 #include "cli/machine.h"
@@ -86,9 +88,16 @@ enum status bench_measure(struct bench *b, int steps, struct diag *d)
 {
 	const struct loaded *l = &b->l;
 	bool *wanted;
+	struct busy busy;
+	busy_begin(&busy);
 	TRY(timing_make(b->arena, &l, 1, steps, &b->t, d));
+	b->others = busy_others(&busy);
 	TRY(measure_memory(b, d));
 	TRY(timing_plan(b->arena, b->dir, &b->t, d));
+	b->calibrated_us = -1;
+	if (b->t.plan && l->model->nlib > 0)
+		TRY(calibration_us(b->arena, b->t.problem, b->t.plan, l->model->threads,
+			&b->calibrated_us, d));
 	TRY(bench_wanted(b, &wanted, d));
 	TRY(timing_alone(b->arena, &b->t, wanted, d));
 	TRY(bench_kernels(b, d));

@@ -1,6 +1,7 @@
 /* stint compile MODEL.onnx --loss L --optimizer O [--budget SIZE] -o DIR */
 #include "api/output.h"
 #include "api/report.h"
+#include "cli/calibration.h"
 #include "cli/cli.h"
 #include "cli/command_options.h"
 #include "cli/interrupt.h"
@@ -29,7 +30,10 @@ static enum status compile(struct pipeline *p, struct options *o, struct activit
 	if (o->json)
 		return report_json(stdout, p->arena, pipeline_problem_shown(p)->problem,
 			pipeline_plan_shown(p), p, p->diag);
-	return report_compiled(stdout, p);
+	TRY(report_compiled(stdout, p));
+	return p->o->portable ? ST_OK
+			      : calibration_tell(p->arena, pipeline_problem_shown(p)->problem,
+					pipeline_plan_shown(p), p->o->threads, p->diag);
 }
 
 enum status cmd_compile(int argc, const char **argv, struct diag *d)

@@ -178,8 +178,11 @@ static void processor(struct doctor *x)
 {
 	/* two ways to one gradient, which differ in the order of sums */
 	static const double most = 1e-4;
-	struct doctor_step fast = {"step in C", "c", "fp32", false, NULL},
-			   plain = {"portable step in C", "c", "fp32", true, NULL};
+	struct doctor_step fast = {.name = "step in C", .target = "c", .precision = "fp32"},
+			   plain = {.name = "portable step in C",
+				   .target = "c",
+				   .precision = "fp32",
+				   .portable = true};
 	struct bench b = {.arena = x->arena};
 	doctor_title(x, "Processor");
 	machine(x);
@@ -217,8 +220,24 @@ static enum status verdict(struct doctor *x, bool cuda, int wanted, bool c)
 	return able ? ST_OK : ST_IO;
 }
 
-static enum status examine(
-	struct arena *a, bool cuda, bool json, const char *only, FILE *file, struct diag *d)
+/* --calibrate alone: nothing else is examined. */
+static enum status calibrate(struct doctor *x)
+{
+	const bool able = doctor_calibrate(x);
+	if (x->json && !x->found.failed)
+		printf("{\"able\":%s,\"wrong\":%d,\"slow\":%d,\"findings\":[%s]}\n",
+			able ? "true" : "false", x->count[FINDING_WRONG], x->count[FINDING_SLOW],
+			x->found.s);
+	return able ? ST_OK : ST_IO;
+}
+
+/* What was asked for besides the processor. */
+struct wanted {
+	int cuda, json, calibrate;
+	char *only, *out;
+};
+
+static enum status examine(struct arena *a, const struct wanted *o, FILE *file, struct diag *d)
 {
 	int wanted = 1;
 	const char *tmp = getenv("TMPDIR");
@@ -229,37 +248,42 @@ static enum status examine(
 	if (!mkdtemp(work))
 		return diag_fail(d, ST_IO, &(struct where){.file = work},
 			"set TMPDIR to a folder that can be written", "cannot be made");
-	struct doctor x = {.arena = a, .file = file, .json = json, .work = work};
-	processor(&x);
+	struct doctor x = {.arena = a, .file = file, .json = o->json != 0, .work = work};
+	if (!o->calibrate)
+		processor(&x);
 	const bool c = x.steps > 0;
-	if (cuda) {
+	if (o->cuda) {
 		x.steps = 0;
-		wanted = doctor_cuda(&x, only);
+		wanted = doctor_cuda(&x, o->only);
 	}
+	const enum status done = o->calibrate ? calibrate(&x)
+					      : verdict(&x, o->cuda != 0, wanted, c);
 	const enum status st = interrupt_asked() ? diag_fail(d, ST_INTERRUPTED, NULL, NULL,
 							   "interrupted by %s", interrupt_name())
-						 : verdict(&x, cuda, wanted, c);
+						 : done;
 	text_free(&x.found);
 	struct folder f = {.arena = a, .dir = work, .work = work};
 	folder_drop(&f);
 	return st;
 }
 
-static enum status doctor(
-	struct arena *a, bool cuda, bool json, const char *only, const char *out, struct diag *d)
+static enum status doctor(struct arena *a, const struct wanted *o, struct diag *d)
 {
 	static const char *const known[] = {"fp32", "tf32", "bf16", "fp16"};
-	bool any = !only;
-	for (size_t i = 0; only && i < sizeof known / sizeof *known; i++)
-		any |= !strcmp(only, known[i]);
-	if (!any || (only && !cuda))
+	bool any = !o->only;
+	for (size_t i = 0; o->only && i < sizeof known / sizeof *known; i++)
+		any |= !strcmp(o->only, known[i]);
+	if (!any || (o->only && !o->cuda))
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--precision goes with --cuda: fp32, tf32, bf16 or fp16");
-	const struct where w = {.file = out};
-	FILE *file = out ? fopen(out, "w") : NULL;
-	if (out && !file)
+	if (o->calibrate && o->cuda)
+		return diag_fail(d, ST_USAGE, NULL, "leave one of them away",
+			"--calibrate measures the processor, and --cuda looks at the GPU");
+	const struct where w = {.file = o->out};
+	FILE *file = o->out ? fopen(o->out, "w") : NULL;
+	if (o->out && !file)
 		return diag_fail(d, ST_IO, &w, NULL, "cannot be written");
-	const enum status st = examine(a, cuda, json, only, file, d);
+	const enum status st = examine(a, o, file, d);
 	if (file && (ferror(file) | fclose(file)) != 0)
 		return diag_fail(d, ST_IO, &w, NULL, "cannot be written");
 	return st;
@@ -267,16 +291,17 @@ static enum status doctor(
 
 enum status cmd_doctor(int argc, const char **argv, struct diag *d)
 {
-	int cuda = 0, json = 0;
-	char *out = NULL, *only = NULL;
+	struct wanted o = {0};
 	struct poptOption table[] = {
-		{"cuda", 0, POPT_ARG_NONE, &cuda, 0,
+		{"cuda", 0, POPT_ARG_NONE, &o.cuda, 0,
 			"also the GPU: driver, libraries, a step in each precision", NULL},
-		{"precision", 0, POPT_ARG_STRING, &only, 0,
+		{"calibrate", 0, POPT_ARG_NONE, &o.calibrate, 0,
+			"measure what kernels take here, once, for the times that are told", NULL},
+		{"precision", 0, POPT_ARG_STRING, &o.only, 0,
 			"with --cuda: a step in this precision only", "P"},
-		{"output", 'o', POPT_ARG_STRING, &out, 0, "write the report to FILE as well",
+		{"output", 'o', POPT_ARG_STRING, &o.out, 0, "write the report to FILE as well",
 			"FILE"},
-		{"json", 0, POPT_ARG_NONE, &json, 0, "print JSON for programs", NULL},
+		{"json", 0, POPT_ARG_NONE, &o.json, 0, "print JSON for programs", NULL},
 		POPT_TABLEEND};
 	struct args args;
 	struct arena *a = arena_new();
@@ -284,9 +309,9 @@ enum status cmd_doctor(int argc, const char **argv, struct diag *d)
 		return diag_nomem(d);
 	enum status st = args_parse(a, argc, argv, table, "[OPTIONS]", 0, 0, NULL, &args, d);
 	if (st == ST_OK && !args.help)
-		st = doctor(a, cuda != 0, json != 0, only, out, d);
-	free(only);
-	free(out);
+		st = doctor(a, &o, d);
+	free(o.only);
+	free(o.out);
 	arena_free(a);
 	return st;
 }

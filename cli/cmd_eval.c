@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "api/safe_put.h"
 #include "api/weights.h"
+#include "cli/class_names.h"
 #include "cli/cli.h"
 #include "cli/data_forms.h"
 #include "cli/evaluate.h"
@@ -26,7 +28,45 @@ static int width_of(int64_t n)
 	return snprintf(NULL, 0, "%" PRId64, n);
 }
 
-static void print_classes(const struct metrics *m)
+/* A class by its name, or its number where it has none. */
+static void put_class(const struct class_names *names, int64_t c, FILE *f)
+{
+	if (c < names->n)
+		safe_put(f, names->name[c]);
+	else
+		fprintf(f, "%" PRId64, c);
+}
+
+/* How many columns that takes. */
+static int class_width(const struct class_names *names, int64_t c)
+{
+	char shown[SAFE_MAX];
+	int width = 0, columns;
+	if (c >= names->n)
+		return width_of(c);
+	for (const char *p = names->name[c]; *p; width += columns)
+		p += safe_char(p, shown, &columns);
+	return width;
+}
+
+static int widest_class(const struct class_names *names, int64_t n)
+{
+	enum { LEAST = 8 };
+	int widest = LEAST;
+	for (int64_t c = 0; c < n; c++) {
+		const int width = class_width(names, c);
+		widest = width > widest ? width : widest;
+	}
+	return widest;
+}
+
+static void print_class(const struct class_names *names, int64_t c, int width)
+{
+	printf("%*s", width - class_width(names, c), "");
+	put_class(names, c, stdout);
+}
+
+static void print_classes(const struct metrics *m, const struct class_names *names)
 {
 	const int64_t n = metrics_classes(m);
 	bool any = false;
@@ -34,13 +74,14 @@ static void print_classes(const struct metrics *m)
 		any |= metrics_per_class(m, i) && m->item[i].which != METRIC_ACCURACY;
 	if (!any)
 		return;
-	printf("%8s", "class");
+	const int width = widest_class(names, n);
+	printf("%*s", width, "class");
 	for (int i = 0; i < m->n; i++)
 		if (metrics_per_class(m, i))
 			printf("  %10.10s", m->item[i].text);
 	printf("  %10s\n", "labels");
 	for (int64_t c = 0; c < n; c++) {
-		printf("%8" PRId64, c);
+		print_class(names, c, width);
 		for (int i = 0; i < m->n; i++)
 			if (metrics_per_class(m, i))
 				printf("  %10.4f", metrics_class_value(m, i, c));
@@ -48,25 +89,32 @@ static void print_classes(const struct metrics *m)
 	}
 }
 
-static void print_confusion(const struct metrics *m)
+/* Rows have the names, and columns the numbers, by which rows are counted, too. */
+static void print_confusion(const struct metrics *m, const struct class_names *names)
 {
 	const int64_t n = metrics_classes(m);
+	const int number = names->n ? width_of(n - 1) + 1 : 0, named = widest_class(names, n);
 	int width = width_of(n - 1);
 	for (int64_t i = 0; i < n * n; i++)
 		width = width_of(m->confusion[i]) > width ? width_of(m->confusion[i]) : width;
-	printf("confusion: a row is a label, a column what was answered\n%8s", "");
+	printf("confusion: a row is a label, a column what was answered\n%*s", number + named, "");
 	for (int64_t c = 0; c < n; c++)
 		printf(" %*" PRId64, width, c);
 	putchar('\n');
 	for (int64_t r = 0; r < n; r++) {
-		printf("%8" PRId64, r);
+		if (number && r >= names->n)
+			printf("%*s", named, "");
+		else
+			print_class(names, r, named);
+		if (number)
+			printf(" %*" PRId64, number - 1, r);
 		for (int64_t c = 0; c < n; c++)
 			printf(" %*" PRId64, width, m->confusion[r * n + c]);
 		putchar('\n');
 	}
 }
 
-static void print_table(const struct evaluation *e, bool has_loss)
+static void print_table(const struct evaluation *e, bool has_loss, const struct class_names *names)
 {
 	const struct metrics *m = &e->metrics;
 	char value[32];
@@ -82,9 +130,9 @@ static void print_table(const struct evaluation *e, bool has_loss)
 		evaluation_print(m, i, value);
 		printf("  %-12s %s\n", m->item[i].label, value);
 	}
-	print_classes(m);
+	print_classes(m, names);
 	if (m->confusion)
-		print_confusion(m);
+		print_confusion(m, names);
 }
 
 /* --- JSON --- */
@@ -124,7 +172,23 @@ static void json_metrics(const struct metrics *m)
 	putchar('}');
 }
 
-static void print_json(const struct evaluation *e, bool has_loss)
+/* What lists by class are in the order of. */
+static void json_classes(const struct metrics *m, const struct class_names *names)
+{
+	if (m->task.kind != METRIC_CLASSES || !names->n)
+		return;
+	printf(",\"classes\":");
+	for (int64_t c = 0; c < metrics_classes(m); c++) {
+		putchar(c ? ',' : '[');
+		if (c < names->n)
+			safe_json(stdout, names->name[c]);
+		else
+			printf("\"%" PRId64 "\"", c);
+	}
+	putchar(']');
+}
+
+static void print_json(const struct evaluation *e, bool has_loss, const struct class_names *names)
 {
 	const struct metrics *m = &e->metrics;
 	const int64_t n = metrics_classes(m);
@@ -132,6 +196,7 @@ static void print_json(const struct evaluation *e, bool has_loss)
 	put_number(has_loss ? e->loss : NAN);
 	putchar(',');
 	json_metrics(m);
+	json_classes(m, names);
 	for (int64_t r = 0; m->confusion && r < n; r++) {
 		fputs(r ? ",[" : ",\"confusion\":[[", stdout);
 		for (int64_t c = 0; c < n; c++)
@@ -151,6 +216,7 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 	struct ranks *r, struct feed *f, struct diag *d)
 {
 	struct evaluation e;
+	struct class_names names;
 	const bool has_loss = l->model->loss_offset_eval != SIZE_MAX;
 	if (!has_loss)
 		return diag_fail(d, ST_USAGE, &(struct where){.file = o->dir},
@@ -160,6 +226,11 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 	if (!f->samples)
 		return diag_fail(d, ST_INVALID, NULL, NULL, "there are no samples");
 	TRY(evaluation_start(a, l, f, &o->metric, &e, d));
+	/* with values of no checkpoint the data's own */
+	const char *classes = o->data.classes  ? o->data.classes
+			      : f->target >= 0 ? dataset_classes(&f->bound[f->target].data)
+					       : NULL;
+	TRY(class_names_split(a, classes, &names, d));
 	e.ranks = r;
 	interrupt_listen();
 	TRY(evaluate(&e, d));
@@ -168,9 +239,9 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 			d, ST_INTERRUPTED, NULL, NULL, "interrupted by %s", interrupt_name());
 	TRY(feed_join_skipped(a, f, r, l, d));
 	if (o->json)
-		print_json(&e, has_loss);
+		print_json(&e, has_loss, &names);
 	else
-		print_table(&e, has_loss);
+		print_table(&e, has_loss, &names);
 	return ST_OK;
 }
 

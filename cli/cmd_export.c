@@ -217,8 +217,8 @@ static enum status choose(
 
 static enum status write_model(struct arena *a, const struct export_args *o, struct diag *d)
 {
-	struct export_note note[MODEL_NOTES];
-	struct values v = {.a = a, .average = o->average, .note = note};
+	struct export_note *note = NULL;
+	struct values v = {.a = a, .average = o->average};
 	char message[SAFETENSORS_MESSAGE];
 	char *weights = arena_printf(a, "%s/weights.safetensors", o->dir);
 	const char *path = weights;
@@ -230,7 +230,8 @@ static enum status write_model(struct arena *a, const struct export_args *o, str
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	enum status st = check_values(o, path, &v, weights, d);
 	if (st == ST_OK)
-		st = note_of_model(a, path, note, d);
+		st = note_of_model(a, path, &note, d);
+	v.note = note;
 	if (st == ST_OK)
 		st = links_read(a, weights, true, &v.linked, d);
 	if (st == ST_OK)

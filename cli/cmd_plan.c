@@ -1,6 +1,7 @@
 /* stint plan MODEL.onnx ... | --graph G.json [--budget SIZE] [-o PLAN.json] [--dump-graph G.json]
  */
 #include "api/report.h"
+#include "cli/calibration.h"
 #include "cli/cli.h"
 #include "cli/command_options.h"
 #include "cli/compare_plans.h"
@@ -32,7 +33,8 @@ static enum status finish(struct pipeline *p, const struct options *o, struct ac
 	TRY(report_kinds(stdout, p->arena, problem, plan, p->diag));
 	report_trials(stdout, p);
 	report_lengths(stdout, p);
-	return ST_OK;
+	return p->o->portable ? ST_OK
+			      : calibration_tell(p->arena, problem, plan, p->o->threads, p->diag);
 }
 
 static enum status dump_graph(

@@ -104,12 +104,9 @@ static enum status run(struct arena *a, struct predict_args *o, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--top wants 1 or more");
 	TRY(weights_choose(a, o->dir, o->file, o->checkpoint, &o->weights, d));
 	TRY(note_take_data(a, o->weights.path, &o->data, d));
-	*p = (struct prediction){.a = a,
-		.answers = {.top = o->top,
-			.scores = o->scores,
-			.raw = o->raw,
-			.classes = o->data.classes},
-		.d = d};
+	*p = (struct prediction){
+		.a = a, .answers = {.top = o->top, .scores = o->scores, .raw = o->raw}, .d = d};
+	TRY(class_names_split(a, o->data.classes, &p->answers.classes, d));
 	p->sinks = (struct sinks){.a = a,
 		.l = &p->l,
 		.f = &p->f,

@@ -10,6 +10,7 @@
 #include "api/safe_put.h"
 #include "api/shown.h"
 #include "cli/args.h"
+#include "cli/calibration.h"
 #include "cli/cli.h"
 #include "cli/command_options.h"
 #include "cli/show_groups.h"
@@ -148,7 +149,14 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 	if (o->html || o->trace || o->onnx)
 		return ST_OK;
 	TRY(print_stored(a, path, d));
-	return print_plan(a, s.problem, s.plan, o->steps != 0, s.place, d);
+	TRY(print_plan(a, s.problem, s.plan, o->steps != 0, s.place, d));
+	/* a folder's step that calls the library */
+	const char *library = shown_beside(a, path, "stint_rt_library.c");
+	if (!library)
+		return diag_nomem(d);
+	return access(library, R_OK) == 0
+		       ? calibration_tell(a, s.problem, s.plan, o->compile.threads, d)
+		       : ST_OK;
 }
 
 static bool ends_with(const char *s, const char *end)

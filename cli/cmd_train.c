@@ -7,10 +7,13 @@
 #include <sys/stat.h>
 
 #include "api/safe_put.h"
+#include "cli/class_names.h"
 #include "cli/cli.h"
+#include "cli/data_columns.h"
 #include "cli/data_forms.h"
 #include "cli/interrupt.h"
 #include "cli/json_only.h"
+#include "cli/lr_find.h"
 #include "cli/training.h"
 #include "cli/training_note.h"
 #include "cli/whole_path.h"
@@ -133,6 +136,48 @@ static enum status count_batches(struct training *t)
 	return ST_OK;
 }
 
+/* Classes that no sample has are learned, too: never to be answered. */
+static enum status tell_fewer_classes(const struct training *t)
+{
+	const struct feed *f = &t->train;
+	struct class_names names;
+	TRY(class_names_split(t->arena, t->data.classes, &names, t->diag));
+	const bool alone = f->target >= 0 && feed_tensor(f, f->target)->rank == 1;
+	if (!alone || !names.n || names.n >= f->classes || t->ranks.rank != 0)
+		return ST_OK;
+	diag_note(t->diag, &(struct where){.file = t->o->dir},
+		arena_printf(
+			t->arena, "compile with --replace-head %" PRId64 " for as many", names.n),
+		"the data have %" PRId64 " classes, and the model tells %" PRId64 " apart", names.n,
+		f->classes);
+	return ST_OK;
+}
+
+/* What is drawn is drawn of pictures. */
+static enum status check_augment(const struct training *t)
+{
+	int resize, crop;
+	for (int i = 0; t->data.augment && i < t->train.n; i++)
+		if (dataset_sizes(&t->train.bound[i].data, &resize, &crop))
+			return ST_OK;
+	return t->data.augment ? diag_fail(t->diag, ST_USAGE, NULL,
+					 "pictures are a FOLDER of them, or images:SIZE:FOLDER",
+					 "--augment changes pictures, and no input is such")
+			       : ST_OK;
+}
+
+/* Held-out data have the columns that are trained, and words there the same numbers. */
+static enum status know_columns(struct training *t)
+{
+	struct text note = {0};
+	if (t->data.note)
+		return ST_OK;
+	columns_note(&note, &t->train);
+	t->data.note = note.failed ? NULL : arena_strdup(t->arena, note.s ? note.s : "");
+	text_free(&note);
+	return t->data.note ? ST_OK : diag_nomem(t->diag);
+}
+
 static enum status prepare(struct training *t)
 {
 	const struct train_args *o = t->o;
@@ -153,13 +198,18 @@ static enum status prepare(struct training *t)
 			"--eval-target without --eval-input: there is nothing to evaluate");
 	t->data = o->data;
 	if (o->resume)
-		TRY(note_classes(t->arena, o->folder, &t->data.classes, t->diag));
+		TRY(note_words(t->arena, o->folder, &t->data, t->diag));
 	TRY(feed_open(t->arena, &t->l, &o->input, o->target, &t->data, &t->train, t->diag));
+	TRY(check_augment(t));
 	if (!t->data.classes && t->train.target >= 0)
 		t->data.classes = dataset_classes(&t->train.bound[t->train.target].data);
+	TRY(tell_fewer_classes(t));
+	TRY(know_columns(t));
 	t->has_eval = o->eval_input.n > 0 || o->eval_target;
 	if (t->has_eval) {
-		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, &t->data, &t->eval,
+		t->held = t->data;
+		t->held.augment = NULL;
+		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, &t->held, &t->eval,
 			t->diag));
 		TRY(evaluation_start(
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
@@ -201,6 +251,8 @@ static enum status train(struct training *t)
 	else
 		printf(", %d thread%s\n", t->l.model->threads, t->l.model->threads == 1 ? "" : "s");
 	fflush(stdout);
+	if (t->o->lr_find)
+		return ST_OK; /* run does it, which prints */
 	TRY(training_run(t));
 	return t->has_eval ? feed_join_skipped(t->arena, &t->eval, &t->ranks, &t->l, t->diag)
 			   : ST_OK;
@@ -305,6 +357,9 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	int was;
 	struct progress whole;
 	TRY(check_args(a, o, d));
+	if (o->lr_find)
+		TRY(lr_find_check(o, d));
+	o->no_save |= o->lr_find;
 	if (!o->folder && !o->no_save && !(o->folder = weights_folder(a, o->dir)))
 		return diag_nomem(d);
 	TRY(ranks_launch_for(a, o->dir, o->ranks, o->restart, &done, d));
@@ -315,7 +370,9 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 	TRY(json_only_begin(o->json, &was, d));
 	enum status st = train_log_close(&t.log, train(&t));
 	json_only_end(was);
-	if (st == ST_OK && o->json && t.ranks.rank == 0)
+	if (st == ST_OK && o->lr_find)
+		st = lr_find(&t);
+	else if (st == ST_OK && o->json && t.ranks.rank == 0)
 		print_json(&t, progress_seconds(&whole));
 	ranks_end(&t.ranks, &t.l, st, d);
 	watch_end(&t.watch);
@@ -348,12 +405,16 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"epochs", 0, POPT_ARG_LONGLONG, &o.epochs, 0, "(default 1)", "N"},
 		{"lr", 0, POPT_ARG_DOUBLE, &o.lr, 0, "learning rate (default: the optimizer's)",
 			"X"},
+		{"lr-find", 0, POPT_ARG_NONE, &o.lr_find, 0,
+			"train a hundred steps at a rising rate, and say which to take", NULL},
 		{"schedule", 0, POPT_ARG_STRING, &text[2], 0,
 			"of the learning rate: constant, cosine, step:size=30, ...",
 			"NAME[:OPTIONS]"},
 		{"warmup", 0, POPT_ARG_LONGLONG, &o.warmup, 0, "steps of rising learning rate",
 			"N"},
 		DATA_OPTIONS(o.data),
+		{"augment", 0, POPT_ARG_STRING, &o.data.augment, 0,
+			"change pictures by chance while training: " AUGMENT_WORDS, "WORD[,...]"},
 		{"pad", 0, POPT_ARG_STRING, &text[9], 0,
 			"fills the ends of samples: a batch takes the shortest step that holds it",
 			"[NAME=]TOKEN"},

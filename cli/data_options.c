@@ -8,6 +8,7 @@ void data_options_free(struct data_options *o)
 	free(o->scale);
 	free(o->shift);
 	free(o->skip_bad);
+	free(o->augment);
 	*o = (struct data_options){0};
 }
 
@@ -51,6 +52,10 @@ enum status data_options_check(const struct data_options *o, struct diag *d)
 	int n;
 	TRY(numbers("--scale", o->scale, &n, v, d));
 	TRY(numbers("--shift", o->shift, &n, v, d));
+	if (o->augment && !dataset_is_augmentation(o->augment))
+		return diag_fail(d, ST_USAGE, NULL,
+			"words are " AUGMENT_WORDS ", with commas between them",
+			"--augment: '%s' is not what pictures can be changed by", o->augment);
 	return data_options_bad(o, 0, 0, &most, d);
 }
 

@@ -11,11 +11,17 @@ struct data_options {
 	char *scale, *shift; /* as given; NULL: not */
 	char *skip_bad;      /* what --skip-bad says, "" for nothing; NULL: not given */
 	int resize, crop;    /* of pictures; 0: not given */
+	char *augment;       /* words of pictures' settings that stand for chance; NULL: none */
 	/* The same as values were trained, of this file; NULL: not known. */
 	const char *trained;
 	int trained_resize, trained_crop;
+	const char *note;    /* of how they were trained (cli/training_note.h); NULL: not known */
 	const char *classes; /* what labels count, as dataset_classes; NULL: what is there */
 };
+
+#define AUGMENT_WORDS                                                                              \
+	"random[,pad=N] or zoom[=LEAST], flip, vflip, brightness=X, contrast=X, saturation=X, "    \
+	"hue=X"
 
 /* What they are in a popt table. */
 /* clang-format off */

@@ -42,7 +42,8 @@ struct doctor_step {
 	const char *target;    /* "c" or "cuda" */
 	const char *precision; /* as --precision */
 	bool portable;
-	const char *dir; /* set by doctor_compile */
+	const char *batch; /* NULL: 8 */
+	const char *dir;   /* set by doctor_compile */
 };
 
 /* Compiles the tiny model. false: it was said why not. */
@@ -58,6 +59,11 @@ struct doctor_words {
 	char notes[1024], text[2048], hint[256];
 };
 struct diag doctor_hear(struct doctor_words *w);
+
+/* --- doctor_calibrate.c --- */
+
+/* false: it was said why nothing is kept. */
+bool doctor_calibrate(struct doctor *x);
 
 /* --- doctor_cuda.c --- */
 

@@ -389,10 +389,14 @@ static int steps(struct doctor *x, const char *only)
 		n++;
 		if (interrupt_asked())
 			break;
-		struct doctor_step gpu = {
-			list[i].precision, "cuda", list[i].precision, false, NULL};
+		struct doctor_step gpu = {.name = list[i].precision,
+			.target = "cuda",
+			.precision = list[i].precision};
 		/* which needs nothing but a compiler */
-		struct doctor_step c = {"C target", "c", list[i].c, true, NULL};
+		struct doctor_step c = {.name = "C target",
+			.target = "c",
+			.precision = list[i].c,
+			.portable = true};
 		doctor_title(x, arena_printf(x->arena, "A step in %s", list[i].precision));
 		step(x, &gpu, &c, list[i].most);
 	}

@@ -59,8 +59,9 @@ static enum status compile(struct pipeline *p, struct options *o, const struct d
 {
 	const struct {
 		const char *name, *value;
-	} list[] = {{"loss", "cross-entropy"}, {"optimizer", "sgd:lr=0.1"}, {"batch", "8"},
-		{"target", s->target}, {"precision", s->precision}};
+	} list[] = {{"loss", "cross-entropy"}, {"optimizer", "sgd:lr=0.1"},
+		{"batch", s->batch ? s->batch : "8"}, {"target", s->target},
+		{"precision", s->precision}};
 	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
 		TRY(set(p, o, list[i].name, list[i].value));
 	if (s->portable)
@@ -87,8 +88,8 @@ bool doctor_compile(struct doctor *x, struct doctor_step *s)
 	options_begin(&o);
 	o.compile.onlooker = &onlooker;
 	o.compile.model = model_file(x);
-	s->dir = arena_printf(x->arena, "%s/%s-%s%s", x->work, s->target, s->precision,
-		s->portable ? "-portable" : "");
+	s->dir = arena_printf(x->arena, "%s/%s-%s%s%s", x->work, s->target, s->precision,
+		s->portable ? "-portable" : "", s->batch ? s->batch : "");
 	enum status st = ST_INTERNAL;
 	if (p.arena && s->dir && o.compile.model)
 		st = compile(&p, &o, s);

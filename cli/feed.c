@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/marked.h"
+#include "cli/data_columns.h"
 #include "cli/data_forms.h"
 #include "cli/picture_source.h"
 
@@ -200,7 +201,7 @@ static enum status bind(
 {
 	const struct stint_model *m = f->l->model;
 	const struct stint_tensor *t = &m->resident[resident];
-	const char *path;
+	const char *path, *trained;
 	char message[256];
 	if (f->n == FEED_MAX)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "too many inputs");
@@ -208,6 +209,7 @@ static enum status bind(
 		if (f->bound[i].resident == resident)
 			return diag_fail(d, ST_USAGE, NULL, NULL, "'%s' is given twice", t->name);
 	TRY(picture_source(a, f->o, t, resident == m->target, m->target < 0, text, &path, d));
+	TRY(columns_source(a, f->o, t, &path, &trained, d));
 	struct dataset *data = &f->bound[f->n].data;
 	if (dataset_open(data, path, message)) {
 		return data_fail(d, is_file(path) ? ST_INVALID : ST_IO, path,
@@ -222,6 +224,7 @@ static enum status bind(
 		return diag_fail(d, ST_INVALID, NULL,
 			"each class is a folder, of the name that it had in training", "%s",
 			message);
+	TRY(columns_take(a, f->o, t, trained, data, d));
 	if (f->bound[f->n - 1].mapped)
 		TRY(data_options_map(f->o, t->name, t->rank, t->dim, &f->bound[f->n - 1].map, d));
 	TRY(check_shape(f, t, data, d));

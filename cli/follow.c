@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/data_columns.h"
 #include "cli/training.h"
 #include "cli/training_note.h"
 #include "runtime/safetensors.h"
@@ -110,6 +111,7 @@ static void put_sizes(struct text *note, const struct feed *f)
 		if (dataset_sizes(&f->bound[i].data, &resize, &crop)) {
 			put_whole(note, "--resize", resize);
 			put_whole(note, "--crop", crop);
+			note_put(note, "colours", f->bound[i].data.dim[1] == 1 ? "gray" : "rgb");
 			return;
 		}
 }
@@ -129,9 +131,12 @@ static void put_settings(struct text *note, const struct training *t)
 	note_put(note, "--target", o->target ? o->target : "");
 	note_put(note, "--scale", o->data.scale ? o->data.scale : "1");
 	note_put(note, "--shift", o->data.shift ? o->data.shift : "0");
+	if (o->data.augment)
+		note_put(note, "--augment", o->data.augment);
 	put_sizes(note, t->has_eval ? &t->eval : &t->train);
 	if (t->data.classes)
 		note_put(note, "classes", t->data.classes);
+	columns_note(note, &t->train);
 	if (o->pad)
 		note_put(note, "--pad", o->pad);
 	put_whole(note, "--swa-start", o->swa_start);

@@ -87,7 +87,7 @@ void internal_tell(int narg, char *const *arg, struct diag *d)
 		add_word(&line, arg[i]);
 	}
 	diag_note(d, NULL, line.failed ? NULL : line.s,
-		"please report it where you have stint from: the messages above, the line below "
+		"report it where you have stint from: the messages above, the line below "
 		"and "
 		"the model%s",
 		plans ? "; or, of a model that you may not give away, what the command prints with "

@@ -32,16 +32,16 @@ static const char *form_of(const struct stint_tensor *t, bool target, const char
 	return t->rank == 4 ? "images:" : NULL;
 }
 
-static void read_settings(struct source *s)
+static void read_settings(struct source *s, const char *text, size_t bytes)
 {
-	const char *const end = s->text + s->n;
-	for (const char *p = s->text; p < end;) {
+	const char *const end = text + bytes;
+	for (const char *p = text; p < end;) {
 		const size_t n = strcspn(p, ",:");
 		if (n && strspn(p, "0123456789") == n)
 			s->size = atoi(p);
 		else if (!strncmp(p, "resize=", 7))
 			s->resize = atoi(p + 7);
-		s->zoom |= n == 4 && !memcmp(p, "zoom", 4);
+		s->zoom |= n >= 4 && !memcmp(p, "zoom", 4) && (n == 4 || p[4] == '=');
 		s->gray |= n == 4 && !memcmp(p, "gray", 4);
 		p += n + 1;
 	}
@@ -114,7 +114,9 @@ enum status picture_source(struct arena *a, const struct data_options *o,
 		*out = arena_printf(a, "%s%s", s.form, text);
 		return *out ? ST_OK : diag_nomem(d);
 	}
-	read_settings(&s);
+	const char *augment = o->augment ? o->augment : "";
+	read_settings(&s, s.text, s.n);
+	read_settings(&s, augment, strlen(augment));
 	const bool sized = s.size,
 		   gray = s.gray || sized || *s.form == 'm' || t->rank != 4 || t->dim[1] != 1;
 	const bool resized = s.resize;
@@ -124,8 +126,9 @@ enum status picture_source(struct arena *a, const struct data_options *o,
 		snprintf(size, sizeof size, "%d,", s.size);
 	if (!resized && s.resize != s.size)
 		snprintf(resize, sizeof resize, "resize=%d,", s.resize);
-	char *all = arena_printf(a, "%s%s%s%s%s%.*s", s.form, size, resize, gray ? "" : "gray,",
-		alone && !prefixed ? "all," : "", (int)s.n, s.n ? s.text : "");
+	char *all = arena_printf(a, "%s%s%s%s%s%s%s%.*s", s.form, size, resize, gray ? "" : "gray,",
+		alone && !prefixed ? "all," : "", augment, *augment ? "," : "", (int)s.n,
+		s.n ? s.text : "");
 	if (!all)
 		return diag_nomem(d);
 	if (!s.n) /* the last comma */

@@ -212,7 +212,6 @@ enum status sinks_open(struct sinks *p)
 	if (out > 1 || (out && p->json && p->n > 1))
 		return diag_fail(p->d, ST_USAGE, NULL, "-o FILE",
 			"standard output has one table, or one document");
-	TRY(answer_names(p->a, p->options, p->d));
 	TRY(make_none(p));
 	for (int i = 0; i < p->n; i++) {
 		struct sink *s = &p->sink[i];

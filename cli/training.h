@@ -22,7 +22,7 @@ struct train_args {
 	double rank_timeout;
 	struct data_options data;
 	double lr; /* NAN: the optimizer's, as compiled */
-	int json, resume, anew, no_save, keep_going, check_finite;
+	int json, resume, anew, no_save, keep_going, check_finite, lr_find;
 };
 
 struct training {
@@ -32,6 +32,7 @@ struct training {
 	struct loaded l;
 	struct ranks ranks;
 	struct data_options data; /* o->data, and the classes' names */
+	struct data_options held; /* of held-out data: nothing is drawn */
 	struct feed train, eval;
 	struct lengths lengths;
 	bool has_eval;

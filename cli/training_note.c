@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/class_names.h"
 #include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
 
@@ -30,8 +31,7 @@ const char *note_find(const char *note, const char *name, size_t len, size_t *n)
 	return NULL;
 }
 
-/* The value of a line as it was put; NULL: there is none, or (*nomem) no memory. */
-static char *value_of(struct arena *a, const char *note, const char *name, bool *nomem)
+char *note_value(struct arena *a, const char *note, const char *name, bool *nomem)
 {
 	size_t n, used = 0;
 	const char *spelled = note_find(note, name, strlen(name), &n);
@@ -69,7 +69,7 @@ static enum status take(struct arena *a, const char *path, const char *note, con
 	const char *usual, char **given, struct diag *d)
 {
 	bool nomem = false;
-	const char *was = value_of(a, note, name, &nomem);
+	const char *was = note_value(a, note, name, &nomem);
 	const struct where w = {.file = path};
 	if (nomem)
 		return diag_nomem(d);
@@ -96,9 +96,10 @@ enum status note_take_data(
 		return ST_OK;
 	TRY(take(a, path, note, "--scale", "1", &o->scale, d));
 	TRY(take(a, path, note, "--shift", "0", &o->shift, d));
-	o->classes = value_of(a, note, "classes", &nomem);
-	const char *resize = value_of(a, note, "--resize", &nomem),
-		   *crop = value_of(a, note, "--crop", &nomem);
+	o->note = note;
+	o->classes = note_value(a, note, "classes", &nomem);
+	const char *resize = note_value(a, note, "--resize", &nomem),
+		   *crop = note_value(a, note, "--crop", &nomem);
 	o->trained = arena_strdup(a, path);
 	if (resize && crop) {
 		o->trained_resize = atoi(resize);
@@ -107,38 +108,83 @@ enum status note_take_data(
 	return nomem || !o->trained ? diag_nomem(d) : ST_OK;
 }
 
+/* Notes that grow. */
+struct notes {
+	struct arena *a;
+	struct export_note *item;
+	int n;
+	bool nomem;
+};
+
+static void add_note(struct notes *all, const char *key, const char *value)
+{
+	struct export_note *item = ARENA_ARRAY(all->a, struct export_note, all->n + 2);
+	all->nomem |= !item || !key;
+	if (all->nomem)
+		return;
+	for (int i = 0; i < all->n; i++)
+		item[i] = all->item[i];
+	item[all->n++] = (struct export_note){key, value};
+	all->item = item;
+}
+
+/* A line "columns.N": the tensor, its columns. */
+static enum status add_columns(struct notes *all, const char *line, struct diag *d)
+{
+	struct class_names name, item;
+	struct text names = {0};
+	TRY(class_names_split(all->a, line, &name, d));
+	for (int64_t i = 1; i < name.n; i++) {
+		TRY(class_names_split(all->a, name.name[i], &item, d));
+		const char *words = dataset_class_next(name.name[i], NULL, NULL);
+		text_puts(&names, i > 1 ? "/" : "");
+		class_names_put(&names, item.name[0]);
+		if (words)
+			add_note(all, arena_printf(all->a, "stint.words.%s", item.name[0]), words);
+	}
+	const char *kept = names.failed || !names.s ? NULL : arena_strdup(all->a, names.s);
+	text_free(&names);
+	if (!kept)
+		return diag_nomem(d);
+	add_note(all, arena_printf(all->a, "stint.columns.%s", name.name[0]), kept);
+	return ST_OK;
+}
+
 enum status note_of_model(
-	struct arena *a, const char *path, struct export_note out[MODEL_NOTES], struct diag *d)
+	struct arena *a, const char *path, struct export_note **out, struct diag *d)
 {
 	static const struct {
 		const char *name, *key, *usual;
-	} told[MODEL_NOTES - 1] = {{"classes", "stint.classes", ""},
-		{"--scale", "stint.scale", "1"}, {"--shift", "stint.shift", "0"},
-		{"--resize", "stint.resize", ""}, {"--crop", "stint.crop", ""}};
-	const char *note;
-	bool nomem = false;
-	int n = 0;
+	} told[] = {{"classes", "stint.classes", ""}, {"--scale", "stint.scale", "1"},
+		{"--shift", "stint.shift", "0"}, {"--resize", "stint.resize", ""},
+		{"--crop", "stint.crop", ""}, {"colours", "stint.colours", ""}};
+	const char *note, *value;
+	struct notes all = {.a = a};
 	TRY(read_note(a, path, &note, d));
-	for (int i = 0; note && i < MODEL_NOTES - 1; i++) {
-		const char *value = value_of(a, note, told[i].name, &nomem);
-		if (value && strcmp(value, told[i].usual) != 0)
-			out[n++] = (struct export_note){told[i].key, value};
+	for (size_t i = 0; note && i < sizeof told / sizeof *told; i++)
+		if ((value = note_value(a, note, told[i].name, &all.nomem)) &&
+			strcmp(value, told[i].usual) != 0)
+			add_note(&all, told[i].key, value);
+	for (int i = 0; note && !all.nomem; i++) {
+		char key[32];
+		snprintf(key, sizeof key, "columns.%d", i);
+		if (!(value = note_value(a, note, key, &all.nomem)))
+			break;
+		TRY(add_columns(&all, value, d));
 	}
-	out[n] = (struct export_note){NULL, NULL};
-	return nomem ? diag_nomem(d) : ST_OK;
+	*out = all.n ? all.item : ARENA_NEW(a, struct export_note);
+	return all.nomem || !*out ? diag_nomem(d) : ST_OK;
 }
 
-enum status note_classes(struct arena *a, const char *folder, const char **classes, struct diag *d)
+enum status note_words(struct arena *a, const char *folder, struct data_options *o, struct diag *d)
 {
 	char newest[512] = "", message[256];
-	const char *note = NULL;
 	bool nomem = false;
-	*classes = NULL;
 	if (checkpoint_newest(folder, newest, message))
 		return diag_fail(d, ST_IO, NULL, NULL, "%s", message);
 	if (*newest)
-		TRY(read_note(a, newest, &note, d));
-	if (note)
-		*classes = value_of(a, note, "classes", &nomem);
+		TRY(read_note(a, newest, &o->note, d));
+	if (o->note)
+		o->classes = note_value(a, o->note, "classes", &nomem);
 	return nomem ? diag_nomem(d) : ST_OK;
 }

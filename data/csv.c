@@ -1,9 +1,11 @@
-/* Columns of numbers in text: "csv:FILE", or "csv:COLUMN,COLUMN:FILE". RFC 4180, plain or gzip's;
- * the first line names the columns. Read through once, into a temporary file of doubles. */
+/* Columns of numbers, or words, in text: "csv:FILE", or "csv:COLUMN,COLUMN:FILE". RFC 4180, plain
+ * or gzip's; the first line names the columns. Read through once, into a temporary file of doubles.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/csv_words.h"
 #include "data/stream.h"
 
 enum { CELL_MAX = 4096, COLUMNS_MAX = 65536 };
@@ -17,7 +19,8 @@ struct csv {
 	int quoted; /* the cell was */
 	int ncolumn, nwanted;
 	char **name;
-	int *wanted; /* columns, in the order asked for */
+	struct csv_words *words; /* of each column */
+	int *wanted;             /* columns, in the order asked for */
 	FILE *out;
 	int64_t rows;
 	int whole; /* all numbers so far are whole ones below 2^53 */
@@ -102,6 +105,35 @@ static int find(const struct csv *c, const char *name, size_t n)
 	return -1;
 }
 
+/* The same of a name as it is spelled among columns: a backslash takes the character behind it. */
+static int find_spelled(const struct csv *c, const char *text, size_t n)
+{
+	char *name = malloc(n + 1);
+	size_t used = 0;
+	for (size_t i = 0; name && i < n; i++) {
+		i += text[i] == '\\' && i + 1 < n;
+		name[used++] = text[i];
+	}
+	const int k = name ? find(c, name, used) : -1;
+	free(name);
+	return k;
+}
+
+/* Up to the first of these marks that no backslash stands before, or the end. */
+static size_t spelled(const char *text, const char *end, const char *marks)
+{
+	const char *p = text;
+	while (p < end && !strchr(marks, *p))
+		p += *p == '\\' && p + 1 < end ? 2 : 1;
+	return (size_t)(p - text);
+}
+
+const char *csv_columns_end(const char *text)
+{
+	const char *const end = text + strlen(text), *at = text + spelled(text, end, ":");
+	return at < end ? at : NULL;
+}
+
 /* UTF-8's byte order mark, which some programs write first. */
 static void skip_mark(struct csv *c)
 {
@@ -146,9 +178,8 @@ static int choose(struct csv *c, const char *list, size_t length)
 	for (int i = 0; !list && i < c->ncolumn; i++)
 		c->wanted[c->nwanted++] = i;
 	while (list && list <= end) {
-		const char *comma = memchr(list, ',', (size_t)(end - list));
-		const size_t n = (size_t)((comma ? comma : end) - list);
-		const int k = find(c, list, n);
+		const size_t n = spelled(list, end, ",");
+		const int k = find_spelled(c, list, n);
 		if (k < 0)
 			return stream_bad(&c->s, "has no column '%.*s'; its first is '%.40s'",
 				n < 60 ? (int)n : 60, list, c->name[0]);
@@ -158,14 +189,34 @@ static int choose(struct csv *c, const char *list, size_t length)
 	return 0;
 }
 
+static int bad_cell(struct csv *c, int column, const char *what)
+{
+	return stream_bad(&c->s, "line %lld, column '%.40s': '%.40s' %s", (long long)c->line,
+		c->name[column], c->cell, what);
+}
+
+/* In a column of words, which begins with one. */
+static int word(struct csv *c, int column, double *out)
+{
+	const int k = csv_word_number(&c->words[column], c->cell);
+	*out = k;
+	return k == -1   ? out_of_memory(c)
+	       : k == -2 ? bad_cell(c, column, "is one word more than 4096: no kinds of samples")
+			 : 0;
+}
+
 static int number(struct csv *c, int column, double *out)
 {
 	char *end;
 	*out = strtod(c->cell, &end);
 	end += strspn(end, " \t");
-	if (!*c->cell || *end)
-		return stream_bad(&c->s, "line %lld, column '%.40s': '%.40s' is no number",
-			(long long)c->line, c->name[column], c->cell);
+	const int is = *c->cell && !*end, words = c->words[column].n > 0;
+	if (words && (is || !*c->cell))
+		return bad_cell(c, column, is ? "is a number among words" : "is no word");
+	if (words || (!is && !c->rows && csv_is_word(c->cell)))
+		return word(c, column, out);
+	if (!is)
+		return bad_cell(c, column, "is no number");
 	c->whole &= *out >= -0x1p53 && *out <= 0x1p53 && (double)(int64_t)*out >= *out &&
 		    (double)(int64_t)*out <= *out;
 	return 0;
@@ -217,11 +268,16 @@ static int read_rows(struct csv *c)
 
 static int spool(struct csv *c, struct dataset *d, const char *list, size_t length)
 {
-	struct elements *e = d->state;
+	struct csv_table *t = d->state;
 	if (read_names(c) || choose(c, list, length))
 		return 1;
+	c->words = calloc((size_t)c->ncolumn, sizeof *c->words);
+	if (!c->words)
+		return out_of_memory(c);
 	c->out = spool_open(d->path, c->s.message);
-	if (!c->out || spool_close(c->out, read_rows(c), d->path, &e->fd, c->s.message))
+	if (!c->out || spool_close(c->out, read_rows(c), d->path, &t->e.fd, c->s.message) ||
+		csv_sort_words(
+			d, t, c->rows, c->nwanted, c->wanted, c->name, c->words, c->s.message))
 		return 1;
 	int64_t bytes;
 	d->type = c->whole ? DATASET_I64 : DATASET_F64;
@@ -231,25 +287,33 @@ static int spool(struct csv *c, struct dataset *d, const char *list, size_t leng
 	return dataset_count(d, &bytes) ? stream_bad(&c->s, "is too large") : 0;
 }
 
+static void csv_free(struct csv *c)
+{
+	for (int i = 0; i < c->ncolumn; i++) {
+		free(c->name[i]);
+		if (c->words)
+			csv_words_free(&c->words[i]);
+	}
+	free(c->name);
+	free(c->words);
+	free(c->wanted);
+	stream_close(&c->s);
+}
+
 static int csv_open(struct dataset *d, const char *text, char message[256])
 {
-	const char *colon = strchr(text, ':'), *file = colon ? colon + 1 : text;
-	struct elements *e = calloc(1, sizeof *e);
+	const char *const colon = csv_columns_end(text), *const file = colon ? colon + 1 : text;
+	struct csv_table *t = calloc(1, sizeof *t);
 	struct csv *c = calloc(1, sizeof *c);
-	d->state = e;
+	d->state = t;
 	d->cheap = 1;
-	if (e)
-		e->fd = -1;
-	int rc = e && c ? stream_open(&c->s, file, message)
+	if (t)
+		t->e.fd = -1;
+	int rc = t && c ? stream_open(&c->s, file, message)
 			: dataset_bad(message, d->path, "out of memory");
 	rc = rc || spool(c, d, colon ? text : NULL, colon ? (size_t)(colon - text) : 0);
-	for (int i = 0; c && i < c->ncolumn; i++)
-		free(c->name[i]);
-	if (c) {
-		free(c->name);
-		free(c->wanted);
-		stream_close(&c->s);
-	}
+	if (c)
+		csv_free(c);
 	free(c);
 	return rc;
 }
@@ -267,4 +331,60 @@ static int csv_read(const struct dataset *d, int64_t first, int64_t n, void *out
 	return 0;
 }
 
-const struct dataset_kind csv_kind = {.open = csv_open, .read = csv_read, .close = elements_free};
+static const char *csv_columns(const struct dataset *d)
+{
+	const struct csv_table *t = d->state;
+	return t->columns.text;
+}
+
+static const char *csv_classes(const struct dataset *d)
+{
+	const struct csv_table *t = d->state;
+	return t->classes;
+}
+
+const struct dataset_kind csv_kind = {.open = csv_open,
+	.read = csv_read,
+	.close = csv_table_free,
+	.classes = csv_classes,
+	.take_classes = csv_take_classes,
+	.columns = csv_columns,
+	.take_columns = csv_take_columns};
+
+/* A column's name as it is spelled before the file; where it ends, NULL: out of memory. */
+static char *spell(const char *columns, char *at)
+{
+	char *column = name_list_at(columns, 0), *name = column ? name_list_at(column, 0) : NULL;
+	for (const char *p = name; p && *p; p++) {
+		if (strchr(",:\\", *p))
+			*at++ = '\\';
+		*at++ = *p;
+	}
+	if (!name)
+		at = NULL;
+	free(name);
+	free(column);
+	return at;
+}
+
+char *dataset_with_columns(const char *path, const char *columns)
+{
+	const char *text;
+	const struct dataset_kind *kind = dataset_kind_of(path, &text);
+	char mark = ':';
+	if (kind != &csv_kind || csv_columns_end(text))
+		return NULL;
+	char *all = malloc(sizeof "csv::" + 2 * strlen(columns) + strlen(text)), *at = all;
+	if (at)
+		at += sprintf(at, "csv");
+	for (const char *rest = columns; rest && at; rest = dataset_class_next(rest, NULL, NULL)) {
+		*at++ = mark;
+		mark = ',';
+		at = spell(rest, at);
+	}
+	if (at)
+		sprintf(at, ":%s", text);
+	else
+		free(all);
+	return at ? all : NULL;
+}

@@ -88,6 +88,16 @@ int dataset_take_classes(struct dataset *d, const char *classes, char message[25
 	return d->kind->take_classes ? d->kind->take_classes(d, classes, message) : 0;
 }
 
+const char *dataset_columns(const struct dataset *d)
+{
+	return d->kind->columns ? d->kind->columns(d) : NULL;
+}
+
+int dataset_take_columns(struct dataset *d, const char *columns, char message[256])
+{
+	return d->kind->take_columns ? d->kind->take_columns(d, columns, message) : 0;
+}
+
 /* "1" of "cat/1.png", its length. */
 static const char *stem(const char *name, size_t *n)
 {

@@ -59,13 +59,28 @@ int dataset_sample_file(const struct dataset *d, int64_t sample, char *out, size
 /* Of pictures (images:): what their shorter side becomes, and the side of what is cut out; 0: none.
  */
 int dataset_sizes(const struct dataset *d, int *resize, int *crop);
+/* Whether these are words, between commas, that draw by chance what is made of a picture. */
+int dataset_is_augmentation(const char *words);
 /* Whether the name is a picture's, by its ending. */
 int dataset_is_picture(const char *path);
-/* The names of classes that labels count, with a "/" between two; NULL: they have none. */
+/* The names of classes that labels count, with a "/" between two (of a name's own, and of a "\", a
+ * "\" stands before it); NULL: they have none. */
 const char *dataset_classes(const struct dataset *d);
+/* The first name of such a text into `name`, of *bytes and a NUL (either may be NULL). What is
+ * behind it, NULL: it was the last. */
+const char *dataset_class_next(const char *rest, char *name, size_t *bytes);
 /* Labels count these names from now on, whatever classes are there: of those that have names. A
  * class that is none of them is an error. */
 int dataset_take_classes(struct dataset *d, const char *classes, char message[256]);
+/* What a sample's numbers are called: a list, as dataset_classes, of lists: a column's name, and
+ * where it holds words these in the order of their numbers. NULL: they have no names. */
+const char *dataset_columns(const struct dataset *d);
+/* Words of columns of these names count as there from now on; one that is not among them, or
+ * numbers in the place of words, is an error. */
+int dataset_take_columns(struct dataset *d, const char *columns, char message[256]);
+/* "csv:FILE" as "csv:COLUMN,COLUMN:FILE" of these, malloc's; NULL: it is another source, or names
+ * columns itself. */
+char *dataset_with_columns(const char *path, const char *columns);
 /* The first sample whose file in `a` is called other than that in `b`, folders and endings aside;
  * -1: there is none, or no names. Requires as many samples of both. */
 int64_t dataset_misnamed(const struct dataset *a, const struct dataset *b);

@@ -23,6 +23,9 @@ struct dataset_kind {
 	 * own. NULL: its labels have no names. */
 	const char *(*classes)(const struct dataset *d);
 	int (*take_classes)(struct dataset *d, const char *classes, char message[256]);
+	/* The same of columns: dataset_columns. NULL: it has none. */
+	const char *(*columns)(const struct dataset *d);
+	int (*take_columns)(struct dataset *d, const char *columns, char message[256]);
 };
 
 enum { DATASET_BLOCK = 1 << 18 };

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "data/csv_words.h"
+
 static const struct {
 	const char *prefix; /* before a colon */
 	const struct dataset_kind *kind;
@@ -58,8 +60,10 @@ const char *dataset_file(const char *path, size_t *bytes)
 {
 	const char *name = archive_member(path), *file = path;
 	const struct dataset_kind *kind = dataset_kind_of(path, &file);
-	if (file != path && kind != &labels_kind && strchr(file, ':'))
-		file = strchr(file, ':') + 1;
+	if (file != path && kind != &labels_kind) {
+		const char *colon = kind == &csv_kind ? csv_columns_end(file) : strchr(file, ':');
+		file = colon ? colon + 1 : file;
+	}
 	*bytes = name && file == path ? (size_t)(name - 1 - path) : strlen(file);
 	return file;
 }

@@ -40,12 +40,8 @@ void picture_free(struct picture *p)
 static void to_gray(struct picture *p)
 {
 	const size_t n = (size_t)p->width * (size_t)p->height;
-	for (size_t i = 0; i < n; i++) {
-		const unsigned char *c = p->pixel + 3 * i;
-		p->pixel[i] = (unsigned char)((19595u * c[0] + 38470u * c[1] + 7471u * c[2] +
-						      0x8000) >>
-					      16);
-	}
+	for (size_t i = 0; i < n; i++)
+		p->pixel[i] = (unsigned char)picture_luma(p->pixel + 3 * i);
 	p->channels = 1;
 }
 

@@ -40,4 +40,14 @@ struct picture_box {
 int picture_resize(
 	const struct picture *in, const struct picture_box *box, int nearest, struct picture *out);
 
+/* Of a pixel: ITU-R 601-2's, in 16 bits behind the point. */
+int picture_luma(const unsigned char *rgb);
+/* What torchvision's adjust_brightness, adjust_contrast, adjust_saturation (factor 1: as it is) and
+ * adjust_hue (0: as it is, -0.5 to 0.5 once around) do, to the bit. Of gray the last two do
+ * nothing.
+ */
+enum picture_change { PICTURE_BRIGHTNESS, PICTURE_CONTRAST, PICTURE_SATURATION, PICTURE_HUE };
+enum { PICTURE_CHANGES = 4 };
+void picture_change(struct picture *p, enum picture_change which, double factor);
+
 #endif

@@ -55,7 +55,7 @@ static int add(struct folder *f, const char *in, const char *name)
 	const size_t a = strlen(in), b = strlen(name);
 	if (grow(f, a + b + 2))
 		return 1;
-	f->item[f->n++] = (struct folder_item){f->used, f->nclass};
+	f->item[f->n++] = (struct folder_item){f->used, f->classes.n};
 	memcpy(f->text + f->used, in, a);
 	f->used += a;
 	if (a)
@@ -92,16 +92,6 @@ static void list_free(struct dirent **list, int n)
 	free(list);
 }
 
-/* One more class, of this name. */
-static int add_class(struct folder *f, const char *name)
-{
-	char *all = f->classes ? joined(f->classes, name) : strdup(name);
-	free(f->classes);
-	f->classes = all;
-	f->nclass++;
-	return !all;
-}
-
 /* The pictures of one folder; not 0: it cannot be read. */
 static int add_pictures(struct folder *f, const char *path, const char *class)
 {
@@ -122,7 +112,7 @@ static int add_pictures(struct folder *f, const char *path, const char *class)
 static int add_folder(struct folder *f, const char *path, const char *class, char message[256])
 {
 	const int64_t before = f->n;
-	if (add_pictures(f, path, class) || add_class(f, class))
+	if (add_pictures(f, path, class) || name_list_add(&f->classes, class))
 		return dataset_bad(message, path, "cannot read its folders: %s", strerror(errno));
 	return f->n > before ? 0
 			     : dataset_bad(message, path,
@@ -150,7 +140,7 @@ int folder_read(struct folder *out, const char *path, char message[256])
 	list_free(list, n);
 	if (rc)
 		return rc;
-	if (out->nclass == 0 && add_pictures(out, path, ""))
+	if (out->classes.n == 0 && add_pictures(out, path, ""))
 		return dataset_bad(message, path, "cannot read the folder: %s", strerror(errno));
 	return any(out, path, message);
 }
@@ -217,47 +207,29 @@ int folder_read_one(struct folder *out, const char *path, char message[256])
 	return add(out, "", path) ? dataset_bad(message, path, "out of memory") : 0;
 }
 
-/* The place of a name of `n` bytes among them; -1: it is none of them. */
-static int64_t place_of(const char *classes, const char *name, size_t n)
-{
-	int64_t place = 0;
-	for (const char *p = classes;; p++, place++) {
-		const size_t m = strcspn(p, "/");
-		if (m == n && !memcmp(p, name, n))
-			return place;
-		p += m;
-		if (!*p)
-			return -1;
-	}
-}
-
 int folder_take_classes(struct folder *f, const char *path, const char *classes, char message[256])
 {
-	int64_t *place = malloc(((size_t)f->nclass + 1) * sizeof *place);
-	int64_t n = 0;
-	if (!place)
-		return dataset_bad(message, path, "out of memory");
-	for (const char *p = f->classes; p && n < f->nclass; n++) {
-		const size_t len = strcspn(p, "/");
-		place[n] = place_of(classes, p, len);
-		if (place[n] < 0) {
-			free(place);
-			return dataset_bad(message, path,
-				"its folder '%.*s' is none of the classes that are trained: "
+	int64_t *place = malloc(((size_t)f->classes.n + 1) * sizeof *place);
+	int rc = place ? 0 : dataset_bad(message, path, "out of memory");
+	for (int64_t i = 0; i < f->classes.n && !rc; i++) {
+		char *name = name_list_at(f->classes.text, i);
+		place[i] = name ? name_list_place(classes, name) : -1;
+		if (place[i] < 0)
+			rc = dataset_bad(message, path,
+				"its folder '%.60s' is none of the classes that are trained: "
 				"%.100s",
-				len < 60 ? (int)len : 60, p, classes);
-		}
-		p += len + (p[len] == '/');
+				name ? name : "", classes);
+		free(name);
 	}
-	for (int64_t i = 0; n && i < f->n; i++)
+	for (int64_t i = 0; f->classes.n && i < f->n && !rc; i++)
 		f->item[i].class = place[f->item[i].class];
 	free(place);
-	return 0;
+	return rc;
 }
 
 void folder_free(struct folder *f)
 {
 	free(f->text);
-	free(f->classes);
+	name_list_free(&f->classes);
 	free(f->item);
 }

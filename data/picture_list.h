@@ -5,14 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "data/name_list.h"
+
 /* Folders of a folder are classes, in the order of their names, and the pictures in each (.png,
  * .jpg, .jpeg) in the order of theirs: torchvision's ImageFolder. Without folders all are of one.
  */
 struct folder {
-	char *text;    /* names, a NUL behind each */
-	char *classes; /* theirs, with a "/" between two; NULL: there are no folders */
+	char *text;               /* names, a NUL behind each */
+	struct name_list classes; /* none: there are no folders */
 	size_t room, used;
-	int64_t n, roomy, nclass;
+	int64_t n, roomy;
 	struct folder_item {
 		size_t name; /* in text, from the folder on: "cat/1.png" */
 		int64_t class;

@@ -29,10 +29,11 @@ static void weigh(struct weights *w, int i, double middle, double reach, double 
 	const double low = middle - reach + 0.5, high = middle + reach + 0.5;
 	const int first = low < 0 ? 0 : (int)low;
 	const int end = high > length ? length : (int)high;
+	const double part = 1 / scale; /* as PIL does: not a quotient for each */
 	double k[1024], sum = 0;
 	double *const v = end - first > 1024 ? malloc((size_t)(end - first) * sizeof *v) : k;
 	for (int x = first; v && x < end; x++) {
-		const double d = fabs(((double)x - middle + 0.5) / scale);
+		const double d = fabs(((double)x - middle + 0.5) * part);
 		v[x - first] = d < 1 ? 1 - d : 0;
 		sum += v[x - first];
 	}

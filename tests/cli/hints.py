@@ -14,12 +14,12 @@ Hints in the sources that name an option or a command and that no case is told s
 `-` prints them."""
 import pathlib, re, shlex, subprocess, sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tools"))
+from messages import LITERAL, TEXT, arguments, text_of
+
 # --- What the program has ---
 
 FOLDERS = "api base bridge cli codegen compile data graph import ops planner train".split()
-LITERAL = r'"(?:[^"\\]|\\.)*"'
-BETWEEN = r"\s*(?:PRI[a-z]+\d*\s*)?"
-TEXT = re.compile(LITERAL + "(?:" + BETWEEN + LITERAL + r")*(?:\s*PRI[a-z]+\d*)?")
 HINT_AT = {"diag_fail": 3, "diag_warn": 2, "diag_note": 2, "node_fail": 2, "usage": 1}
 CALL = re.compile(r"\b(%s)\s*\(" % "|".join(HINT_AT))
 # What is put together elsewhere: `hint = ...;`, `text_add(&hint, ...);`, and functions that are called so.
@@ -27,25 +27,6 @@ STATEMENT = re.compile(r"\bhint\w*(?:\[[^]]*\])?\s*=[^;=][^;]*;|\((?:&\w*->)?&?h
 FUNCTION = re.compile(r"^[\w *]*?\b\w*(?:hint|helps|way_out)\w*\([^;{]*\)\n\{.*?^\}", re.M | re.S)
 OPTION = re.compile(r"--[a-z][a-z-]*")
 COMMAND = re.compile(r"`stint ([a-z]+)")
-
-
-def arguments(text, at):
-    """Of the call whose parenthesis is text[at]."""
-    out, depth, start = [], 0, at + 1
-    for token in re.finditer(LITERAL + r"|'(?:[^'\\]|\\.)+'|[()\[\]{},]", text[at:]):
-        here, c = at + token.start(), token[0]
-        depth += (c in "([{") - (c in ")]}")
-        if (c == "," and depth == 1) or depth == 0:
-            out.append(text[start:here])
-            start = here + 1
-        if depth == 0:
-            break
-    return out
-
-
-def text_of(literals):
-    joined = re.sub(r"PRI[a-z]+\d*", '"d"', literals)
-    return "".join(x[1:-1] for x in re.findall(LITERAL, joined)).replace('\\"', '"').replace("\\n", "\n")
 
 
 def hints(root):

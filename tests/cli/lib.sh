@@ -24,6 +24,7 @@ expect()
 	checks=$((checks + 1))
 	"$@" >out 2>err </dev/null
 	got=$?
+	[ -z "${STINT_TOLD-}" ] || cat err >>"$STINT_TOLD" # for tools/messages.py --seen
 	[ "$got" = "$want" ] || fail "exit $got instead of $want: $*"
 	# a failure says why, a success has no error to tell
 	if [ "$want" = 0 ]; then

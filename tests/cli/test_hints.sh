@@ -46,6 +46,7 @@ expect 0 stint bench one --steps 2 --costs-out costs.json
 make_data x 4 four.npy
 make_data label 4 four.t.npy
 echo "batch 4" >options.txt
+awk 'BEGIN { print "a,b,c,d,kind"; for (i = 0; i < 8; i++) printf "%d,%d,1,0,%s\n", i, i % 2, i % 2 ? "odd" : "even" }' >two.csv
 expect 0 stint train dir --input x.npy --target t.npy --checkpoint logged --log events/
 expect 0 stint train trained --input x.npy --target t.npy
 expect 0 stint train dir2 --input x.npy --target t.npy

@@ -28,9 +28,18 @@ train="--input images:28,resize=30,random,flip,gray:train --target labels:train 
 test="--input images:28,gray:test --target labels:test --scale 0.01 --shift -1"
 # shellcheck disable=SC2086 # options are words
 expect 0 stint train dir $train --epochs 8 --checkpoint ck
+said "the data have 2 classes, and the model tells 10 apart" "--replace-head 2"
 expect 0 stint eval dir $test --checkpoint ck --metric accuracy --json
 accuracy=$(json_of out metrics accuracy 2>/dev/null || json_of out accuracy)
 awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.9) }' || fail "accuracy $accuracy"
+# by their names, which the checkpoint knows
+# shellcheck disable=SC2086
+expect 0 stint eval dir $test --checkpoint ck --metric f1 --metric confusion
+grep -Eq '^ +lying +[01]\.[0-9]{4} +8$' out && grep -Eq '^standing 1 [0-9 ]+$' out && grep -Eq '^ +9 [0-9 ]+$' out || fail "$(cat out)"
+# shellcheck disable=SC2086
+expect 0 stint eval dir $test --checkpoint ck --metric f1 --metric confusion --json
+is_json out
+told '"classes":["lying","standing","2",'
 expect 0 stint predict dir --input images:28,gray:test --scale 0.01 --shift -1 --checkpoint ck -o out.npy
 # the same chance again
 expect 0 stint train dir $train --epochs 1 --checkpoint one
@@ -76,6 +85,36 @@ expect 0 stint export dir --checkpoint ck -o named.onnx
 grep -q "stint.classes" named.onnx && grep -q "lying/standing" named.onnx && grep -q "stint.scale" named.onnx ||
 	fail "the model does not tell its classes"
 grep -q "stint.resize" named.onnx && grep -q "stint.crop" named.onnx || fail "the model does not tell its pictures' sizes"
+
+# what is drawn in training alone: the same again, after going on too; held-out pictures stay as they are
+drawn="--augment zoom=0.5,flip,brightness=0.3,contrast=0.2"
+plain="--input images:28,gray:train --target labels:train --scale 0.01 --shift -1"
+held="--eval-input images:28,gray:test --eval-target labels:test"
+# shellcheck disable=SC2086
+{
+	expect 0 stint train dir $plain $drawn --epochs 3 $held --checkpoint drawn --log drawn.jsonl
+	expect 0 stint train dir $plain $drawn --epochs 1 $held --checkpoint again
+	expect 0 stint train dir $plain $drawn --epochs 3 $held --checkpoint again --resume
+	same drawn/step-00000018.safetensors again/step-00000018.safetensors
+	expect 0 stint train dir $plain --epochs 3 --checkpoint undrawn
+	differ drawn/step-00000018.safetensors undrawn/step-00000018.safetensors
+	expect 0 stint train dir $plain --augment flip --epochs 4 --checkpoint again --resume
+	said "the checkpoint was made with --augment zoom=0.5,flip,brightness=0.3,contrast=0.2, now it is flip"
+	expect 0 stint eval dir $test --checkpoint drawn --json
+	[ "$(json_of out loss | cut -c1-9)" = "$(grep -o '"eval_loss":[0-9.e-]*' drawn.jsonl | tail -n 1 | cut -d: -f2 | cut -c1-9)" ] ||
+		fail "held-out pictures are others: $(cat out; tail -n 1 drawn.jsonl)"
+	for wrong in flop random,zoom pad=2 zoom=0 hue=0.6 flip, "" brightness= 28; do
+		expect 2 stint train dir --no-save $plain --augment "$wrong"
+		said "--augment: '$wrong' is not" "random[,pad=N] or zoom[=LEAST]"
+	done
+}
+expect 2 stint eval dir --checkpoint drawn $test --augment flip
+make_data x 42 x.npy
+make_model linear m.onnx
+make_data label 42 t.npy
+expect 0 stint compile m.onnx --loss cross-entropy --optimizer sgd --batch 4 --portable -o numbers
+expect 2 stint train numbers --no-save --input x.npy --target t.npy --augment flip
+said "--augment changes pictures, and no input is such"
 
 # pictures as they lie about: a folder, a list, names by a pipe, one; their sizes are those that were trained
 expect 0 stint train dir $train --epochs 1 --checkpoint sized --eval-input images:test --eval-target test --resize 32 --crop 28

@@ -6,7 +6,11 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "cli/busy.h"
 #include "cli/roof.h"
 
 static const struct roof known = {.threads = 1,
@@ -55,9 +59,35 @@ static void measured(void **state)
 	assert_true(isfinite(one.flops_us) && one.flops_us > 0 && two.flops_us > 0);
 }
 
+/* A child that computes is another program. */
+static void others(void **state)
+{
+	(void)state;
+	struct busy b;
+	busy_begin(&b);
+	assert_true(busy_others(&b) < 0); /* too soon to say */
+	const pid_t child = fork();
+	if (child == 0) {
+		alarm(2);
+		for (;;)
+			;
+	}
+	assert_true(child > 0);
+	int status;
+	(void)sleep(1);
+	const double during = busy_others(&b);
+	assert_true(during > 0 && during <= (double)sysconf(_SC_NPROCESSORS_ONLN));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	char words[160];
+	assert_string_equal(busy_words(-1, words), "");
+	assert_non_null(strstr(busy_words(1.5, words), "kept 1.50 of"));
+	assert_non_null(strstr(words, "idle machine is faster"));
+	assert_null(strstr(busy_words(0, words), "idle"));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(bandwidth),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(others), cmocka_unit_test(bandwidth),
 		cmocka_unit_test(least_time), cmocka_unit_test(measured)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

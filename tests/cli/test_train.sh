@@ -156,4 +156,29 @@ expect 5 stint train dir --no-save $data --epochs 1 --log no/such/log
 expect 5 stint train dir $data --epochs 1 --checkpoint x.npy
 expect 5 stint train dir --no-save $data --epochs 1 --weights none.safetensors
 said none.safetensors
+# which rate: where the loss falls, and nothing is saved
+make_model linear find.onnx
+make_data x 64 fx.npy
+make_data label 64 ft.npy
+expect 0 stint compile find.onnx --loss cross-entropy --optimizer sgd --batch 8 --portable -o found
+expect 0 stint train found --input fx.npy --target ft.npy --lr-find
+told "--lr " "the loss falls fastest there"
+rate=$(sed -n 's/^--lr \([0-9.e+-]*\): .*/\1/p' out)
+absent found/checkpoints
+expect 0 stint train found --input fx.npy --target ft.npy --lr-find --json
+is_json out
+json_of out steps 20 smooth >/dev/null || fail "no steps"
+expect 0 stint train found --input fx.npy --target ft.npy --lr "$rate" --epochs 3 --log found.jsonl
+awk -F'"loss":' '/"loss"/ {split($2, v, /[,}]/); if (!n++) first = v[1]; last = v[1]} END {exit !(last < first)}' found.jsonl ||
+	fail "nothing is learned at $rate: $(cat found.jsonl)"
+expect 2 stint train found --input fx.npy --target ft.npy --lr-find --lr 1
+said "--lr-find looks for a rate, and saves nothing: no --lr"
+python3 - <<'END' || fail "no data"
+import struct
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (64, 4), }".ljust(117) + "\n"
+with open("nan.npy", "wb") as f:
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<f", float("nan")) * 256)
+END
+expect 7 stint train found --input nan.npy --target ft.npy --lr-find
+said "at no rate from 1e-07 to 10 the loss fell" "look at the data"
 finished

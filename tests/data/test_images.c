@@ -84,6 +84,24 @@ static void pictures_are_pils(void **state)
 	}
 }
 
+/* What is drawn, by torchvision's transforms and Philox's numbers. */
+static void chances_are_torchvisions(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < sizeof chances / sizeof *chances; s++) {
+		char text[128];
+		size_t n;
+		snprintf(text, sizeof text, "images:%s:all", chances[s].text);
+		float *v = read_all(text, 7, chances[s].epoch, &n);
+		assert_int_equal(n, chances[s].n);
+		for (size_t i = 0; i < n; i++)
+			if ((int)v[i] != chances[s].made[i])
+				fail_msg("%s: byte %zu is %d, torchvision's %d", text, i, (int)v[i],
+					chances[s].made[i]);
+		free(v);
+	}
+}
+
 static void folders_are_classes(void **state)
 {
 	(void)state;
@@ -236,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pictures_are_pils),
+		cmocka_unit_test(chances_are_torchvisions),
 		cmocka_unit_test(folders_are_classes),
 		cmocka_unit_test(chance_repeats),
 		cmocka_unit_test(masks_go_with_images),

@@ -1,8 +1,10 @@
 /* Arrays in archives and files of tokens. */
 #include "scratch.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "data/array_stream.h"
@@ -297,7 +299,6 @@ static void columns_of_text(void **state)
 		dataset_read(&d, (int64_t[]){0, 1}, 2, DATASET_AS_F64, NULL, v, &done, message), 0);
 	assert_true(v[0] == 1.5 && v[1] == -2);
 	dataset_close(&d);
-	refused("csv:b.csv", "line 3, column 'name'");
 	text("mark.csv", "\xef\xbb\xbfx,y\n1,2\n");
 	holds("csv:x:mark.csv", 1, (int64_t[]){1}, (int64_t[]){1});
 	refused("csv:w:b.csv", "has no column 'w'; its first is 'name'");
@@ -309,11 +310,82 @@ static void columns_of_text(void **state)
 		{"a\n1\nx\n", "line 3, column 'a': 'x'"},
 		{"a,b\n1,\n", "line 2, column 'b': '' is no number"},
 		{"a\n\"1\n", "a quote does not end"}, {"a\n\"1\"2\n", "line 2: a quote within"},
-		{"a\n1\r2\n", "a carriage return"}, {"a\n1 2\n", "'1 2' is no number"}};
+		{"a\n1\r2\n", "a carriage return"}, {"a\n1 2\n", "'1 2' is no number"},
+		{"a\nx\n1\n", "line 3, column 'a': '1' is a number among words"},
+		{"a,b\nx,1\n,2\n", "line 3, column 'a': '' is no word"}};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		text("bad.csv", bad[i].text);
 		refused("csv:bad.csv", bad[i].why);
 	}
+}
+
+/* Words count in the order of their bytes, or as others have them. */
+static void words_of_text(void **state)
+{
+	(void)state;
+	char message[256];
+	struct dataset d;
+	int64_t v[8], done;
+	const int64_t two[2] = {4, 2}, index[4] = {0, 1, 2, 3};
+	text("w.csv", "kind,\"a,b:c\",x\nred,n/a,1\nblue,y\\z,2\nred,n/a,3\ngreen,q,4\n");
+	holds("csv:kind:w.csv", 1, (int64_t[]){4}, (int64_t[]){2, 0, 2, 1});
+	holds("csv:x,kind:w.csv", 2, two, (int64_t[]){1, 2, 2, 0, 3, 2, 4, 1});
+	holds("csv:a\\,b\\:c:w.csv", 1, (int64_t[]){4}, (int64_t[]){0, 2, 0, 1});
+	assert_int_equal(dataset_open(&d, "csv:kind:w.csv", message), 0);
+	assert_string_equal(dataset_classes(&d), "blue/green/red");
+	assert_string_equal(dataset_columns(&d), "kind\\/blue\\/green\\/red");
+	assert_int_equal(dataset_take_classes(&d, "red/white/green/blue", message), 0);
+	assert_int_equal(dataset_take_columns(&d, dataset_columns(&d), message), 0);
+	assert_string_equal(dataset_columns(&d), "kind\\/red\\/white\\/green\\/blue");
+	assert_int_equal(dataset_read(&d, index, 4, DATASET_AS_I64, NULL, v, &done, message), 0);
+	assert_true(v[0] == 0 && v[1] == 3 && v[2] == 0 && v[3] == 2);
+	assert_int_equal(dataset_take_classes(&d, "red/white/green", message), 1);
+	assert_non_null(strstr(message, "column 'kind' has 'blue', which is none of"));
+	dataset_close(&d);
+	/* all columns, with marks and slashes in their names and words */
+	assert_int_equal(dataset_open(&d, "csv:w.csv", message), 0);
+	char *with = dataset_with_columns("csv:other.csv", dataset_columns(&d));
+	assert_string_equal(with, "csv:kind,a\\,b\\:c,x:other.csv");
+	assert_null(dataset_with_columns(with, dataset_columns(&d)));
+	size_t bytes;
+	assert_string_equal(dataset_file(with, &bytes), "other.csv");
+	free(with);
+	assert_null(dataset_classes(&d));
+	assert_int_equal(dataset_take_columns(&d, "x\\/one/kind", message), 1);
+	assert_non_null(strstr(message, "column 'kind' holds words, and numbers were trained"));
+	assert_int_equal(dataset_take_columns(&d, "x\\/one", message), 1);
+	assert_non_null(strstr(message, "column 'x' holds numbers, and words were trained"));
+	assert_int_equal(
+		dataset_take_columns(&d, "a,b:c\\/q\\/y\\\\\\\\z\\/n\\\\\\/a", message), 0);
+	int64_t row[12];
+	assert_int_equal(dataset_read(&d, index, 4, DATASET_AS_I64, NULL, row, &done, message), 0);
+	assert_true(row[1] == 2 && row[4] == 1 && row[7] == 2 && row[10] == 0);
+	dataset_close(&d);
+}
+
+static void names_of_tokens(void **state)
+{
+	(void)state;
+	char message[256];
+	struct dataset d;
+	assert_true(mkdir("voc", 0777) == 0 || errno == EEXIST);
+	scratch_write("voc/t.bin", "\0\0\1\0\2\0\1\0", 8);
+	(void)remove("voc/vocab.txt");
+	assert_int_equal(dataset_open(&d, "tokens:3:voc/t.bin", message), 0);
+	assert_null(dataset_classes(&d));
+	assert_int_equal(dataset_take_classes(&d, "a/b", message), 0);
+	dataset_close(&d);
+	text("voc/vocab.txt", "a\n/\nthe end");
+	assert_int_equal(dataset_open(&d, "tokens:3+1:voc/t.bin", message), 0);
+	assert_string_equal(dataset_classes(&d), "a/\\//the end");
+	assert_int_equal(dataset_take_columns(&d, dataset_columns(&d), message), 0);
+	assert_int_equal(dataset_take_classes(&d, "a/\\//the END", message), 1);
+	assert_non_null(strstr(message, "calls token 2 'the end', and what is trained 'the END'"));
+	assert_int_equal(dataset_take_classes(&d, "a/\\/", message), 1);
+	assert_non_null(strstr(message, "calls token 2 'the end', and what is trained nothing"));
+	dataset_close(&d);
+	scratch_write("voc/vocab.txt", "a\0b\n", 4);
+	refused("tokens:3:voc/t.bin", "line 1 is no text");
 }
 
 static void frames_of_a_program(void **state)
@@ -344,6 +416,8 @@ int main(void)
 		cmocka_unit_test(tensors_of_a_file),
 		cmocka_unit_test(windows_of_tokens),
 		cmocka_unit_test(columns_of_text),
+		cmocka_unit_test(words_of_text),
+		cmocka_unit_test(names_of_tokens),
 		cmocka_unit_test(frames_of_a_program),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 """Follow a page to the letter: each command in it ("    $ ...", over several lines with \\), in its order, with WORK as the
 repository's root, prints what stands below it.
 
-    python3 follow.py STINT SOURCE PAGE WORK [--accuracy PERCENT] [--fifth]
+    python3 follow.py STINT SOURCE PAGE WORK [--accuracy PERCENT] [--fifth] [--needs PROGRAM ...]
 
 Numbers may be others, since times and last digits are the machine's; a line "..." stands for any number of lines, and where nothing
 stands nothing is printed. --accuracy: the last one that is told, in the page as here, is as high. --fifth: of Fashion-MNIST's pictures
 the first fifth, as the page says. Nothing was compiled before; plans are searched for with less effort than the page's reader has them
-searched for.
+searched for. --needs: without one of these programs the page is skipped.
 """
 import argparse
 import gzip
@@ -88,7 +88,12 @@ def main():
         p.add_argument(name, type=lambda x: pathlib.Path(x).absolute())
     p.add_argument("--accuracy", type=float)
     p.add_argument("--fifth", action="store_true")
+    p.add_argument("--needs", nargs="+", default=[])
     x = p.parse_args()
+    for program in x.needs:
+        if not shutil.which(program):
+            print(f"SKIPPED: no {program}")
+            sys.exit(77)
     shutil.rmtree(x.work, ignore_errors=True)
     (x.work / "build").mkdir(parents=True)
     (x.work / "examples").symlink_to(x.source / "examples")
@@ -101,6 +106,7 @@ def main():
     everything = []
     for command, shown in steps:
         run = re.sub(r"( compile .*? --budget \S+)", r"\1 --effort 0.05", command, flags=re.S)
+        run += " --effort 0.05" if re.search(r"/stint (plan|frontier) ", command) else ""
         run = run.replace(DATA, "data/") if x.fifth else run
         done = subprocess.run(["sh", "-c", run], cwd=x.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, env={**os.environ, "COLUMNS": "80", "STINT_CACHE": str(x.work / "cache")})

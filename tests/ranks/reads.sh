@@ -1,6 +1,6 @@
 #!/bin/bash
 # reads.sh STINT MODEL WORK: a rank reads the samples of its own micro-batches and no others: those are damaged in its folder of
-# pictures. The bits are those of one process. A bad sample of its own ends all; --skip-bad takes another one, the same on any number.
+# pictures. The bits are those of one process, whatever is drawn of pictures. A bad sample of its own ends all; --skip-bad takes another one, the same on any number.
 stint=$1 model=$2 work=$3
 . "${0%/*}/common.sh"
 need_mpi
@@ -26,7 +26,7 @@ CFLAGS="-O0 -march=native" "$stint" compile "$model" --loss cross-entropy --opti
 	-o "$work/step" >"$work/step.log" 2>&1 || { cat "$work/step.log"; exit 1; }
 
 options() { # FOLDER
-	echo "--input images:28,gray:$1 --target labels:$1 --epochs 1 --seed 3 --scale 0.01"
+	echo "--input images:28,gray:$1 --target labels:$1 --epochs 1 --seed 3 --scale 0.01 --augment random,pad=3,flip,brightness=0.4,contrast=0.2"
 }
 
 train() { # FOLDER [OPTION...]
