@@ -1,6 +1,6 @@
 # What is drawn on a terminal fits it, on one line, and leaves nothing behind.
 . "$(dirname "$0")/lib.sh"
-unset COLUMNS
+unset COLUMNS STINT_PROGRESS
 
 # on COLUMNS COMMAND ...: with a terminal for messages; what stood there in `out`
 on() { python3 "$SOURCE/tests/cli/on_terminal.py" "$@"; }
