@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/terminal.h"
+#include "api/terminal.h"
 
 enum { BAR_MOST = 30, BAR_LEAST = 8, PIECE = 96 };
 
