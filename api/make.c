@@ -115,7 +115,7 @@ static void tell_objects(const struct make_target *what, const struct onlooker *
 	}
 	if (dir)
 		closedir(dir);
-	onlooker_far(onlooker, (double)n / what->nobject, "%d of %d files", n, what->nobject);
+	onlooker_far(onlooker, -1, "%d of %d files", n, what->nobject);
 }
 
 /* Waits for make, or for `onlooker`: -1 and errno, 0: ended by it. */
