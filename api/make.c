@@ -1,5 +1,6 @@
 #include "api/make.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -101,14 +102,34 @@ static void tell_log(const char *log, const char *dir, struct diag *d)
 		fclose(f);
 }
 
-/* Waits for make, or for `onlooker`: -1 and errno, 0: ended by it. */
-static pid_t wait_for(pid_t pid, int *status, struct onlooker *onlooker)
+/* How many objects there are. */
+static void tell_objects(const struct make_target *what, const struct onlooker *onlooker)
 {
+	char path[2048];
+	int n = 0;
+	snprintf(path, sizeof path, "%s/%s", what->work, what->objects);
+	DIR *dir = opendir(path);
+	for (struct dirent *e; dir && (e = readdir(dir)) != NULL;) {
+		const size_t len = strlen(e->d_name);
+		n += len > 2 && !strcmp(e->d_name + len - 2, ".o");
+	}
+	if (dir)
+		closedir(dir);
+	onlooker_far(onlooker, -1, "%d of %d files", n, what->nobject);
+}
+
+/* Waits for make, or for `onlooker`: -1 and errno, 0: ended by it. */
+static pid_t wait_for(
+	pid_t pid, int *status, const struct make_target *what, struct onlooker *onlooker)
+{
+	enum { TELL = 50, MS = 5 };
 	pid_t ended = 0;
-	while (ended == 0 && !onlooker_stops(onlooker)) {
+	for (int i = 0; ended == 0 && !onlooker_stops(onlooker); i++) {
+		if (i % TELL == 0 && what->nobject)
+			tell_objects(what, onlooker);
 		ended = waitpid(pid, status, WNOHANG);
 		if (ended == 0)
-			pause_ms(5);
+			pause_ms(MS);
 	}
 	if (ended == 0)
 		end_group(pid);
@@ -132,7 +153,7 @@ enum status make_target(
 			"cannot start make: %s", strerror(rc));
 	(void)prctl(PR_GET_CHILD_SUBREAPER, &reaper);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	const pid_t ended = wait_for(pid, &status, onlooker);
+	const pid_t ended = wait_for(pid, &status, what, onlooker);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, reaper);
 	if (ended == 0)
 		return ST_INTERRUPTED;
@@ -151,5 +172,8 @@ enum status make_target(
 enum status make_step(struct arena *a, const char *work, const char *dir, struct onlooker *onlooker,
 	struct diag *d)
 {
-	return make_target(a, &(struct make_target){work, dir, "Makefile", "step.so"}, onlooker, d);
+	return make_target(a,
+		&(struct make_target){
+			.work = work, .dir = dir, .makefile = "Makefile", .target = "step.so"},
+		onlooker, d);
 }

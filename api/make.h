@@ -8,6 +8,9 @@
  * the folder `dir`. */
 struct make_target {
 	const char *work, *dir, *makefile, *target;
+	const char *objects; /* a folder in `work` for objects, and how many it comes to have, of
+				which the onlooker is told; NULL */
+	int nobject;
 };
 enum status make_target(
 	struct arena *a, const struct make_target *what, struct onlooker *onlooker, struct diag *d);

@@ -95,12 +95,12 @@ static void remove_kept(struct objects *o)
 	(void)rmdir(path);
 }
 
-static enum status make(struct objects *o, const char *target)
+static enum status make(struct objects *o, const char *target, int nobject)
 {
 	struct diag quiet = {.put = NULL};
 	return make_target(o->arena,
-		&(struct make_target){o->work, o->dir, "kept/Makefile", target}, o->onlooker,
-		&quiet);
+		&(struct make_target){o->work, o->dir, "kept/Makefile", target, "kept", nobject},
+		o->onlooker, &quiet);
 }
 
 /* --- What objects depend on --- */
@@ -151,7 +151,7 @@ static enum status ask_compiler(struct objects *o, bool *suits)
 	*suits = put(o, "probe.c", &t) && put_bytes(o, "Makefile", rules, strlen(rules));
 	if (!*suits)
 		return ST_OK;
-	const enum status st = make(o, "kept/probe");
+	const enum status st = make(o, "kept/probe", 0);
 	if (st == ST_INTERRUPTED)
 		return st;
 	*suits = st == ST_OK && get(o, "probe", &probe, &nprobe) && nprobe > 0 &&
@@ -301,6 +301,15 @@ static int lots_for(int kernels)
 	return wanted < most ? wanted : most;
 }
 
+/* Fetched and compiled: the kernels', the calls and the runtime's. */
+static int count_objects(const struct objects *o)
+{
+	int n = o->nlot + o->nold + 1;
+	for (int i = 0; o->source[i]; i++)
+		n++;
+	return n;
+}
+
 static bool write_sources(struct objects *o)
 {
 	struct text t = {0};
@@ -336,7 +345,7 @@ static enum status make_of_objects(struct objects *o, struct objects_built *buil
 	o->nlot = lots_for(built->kernels - built->kept);
 	if (!write_sources(o))
 		return ST_OK;
-	const enum status st = make(o, "kept/step.so");
+	const enum status st = make(o, "kept/step.so", count_objects(o));
 	if (st == ST_OK)
 		keep_new(o);
 	built->made = st == ST_OK;

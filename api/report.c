@@ -1,34 +1,37 @@
 #include "api/report.h"
 
 #include "api/safe_put.h"
+#include "api/terminal.h"
 #include "graph/pass.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *name_for_people(const char *name, int width, char buf[static 128])
+/* The columns that a name of `width` may take at most. */
+static int room_for(FILE *f, int width)
+{
+	enum { USUAL = 80 };
+	const int fd = fileno(f), columns = fd < 0 ? 0 : terminal_columns(fd);
+	return !columns ? INT_MAX : columns > USUAL ? width + columns - USUAL : width;
+}
+
+void name_put(FILE *f, const char *name, int width, bool column)
 {
 	char shown[SAFE_MAX];
 	int columns = 0, wide;
-	size_t bytes = 0;
-	for (const char *s = name; *s; columns += wide) {
+	const int room = room_for(f, width);
+	for (const char *s = name; *s; columns += wide)
 		s += safe_char(s, shown, &wide);
-		bytes += strlen(shown);
+	if (columns > room) { /* a long one loses its beginning */
+		for (; columns > room - 2; columns -= wide)
+			name += safe_char(name, shown, &wide);
+		columns += fprintf(f, "..");
 	}
-	/* a long one loses its beginning */
-	const char *dots = columns > width || bytes > 127 ? ".." : "";
-	while (*dots && (columns > width - 2 || bytes > 125)) {
-		name += safe_char(name, shown, &wide);
-		columns -= wide;
-		bytes -= strlen(shown);
-	}
-	strcpy(buf, dots);
-	for (char *to = buf + strlen(dots); *name; to += strlen(to)) {
-		name += safe_char(name, shown, &wide);
-		strcpy(to, shown);
-	}
-	return buf;
+	safe_put(f, name);
+	if (column && columns < width)
+		fprintf(f, "%*s", width - columns, "");
 }
 
 static void row(FILE *f, const char *what, int64_t bytes, int64_t of)
@@ -126,11 +129,14 @@ enum status report_plan(
 {
 	struct plan_facts x;
 	TRY(plan_facts_make(a, p, plan, &x, d));
-	char b[24], c[24], name[128];
-	if (plan->nstep)
-		fprintf(f, "memory at the peak: step %d of %d, %s %s\n", x.peak_step + 1,
-			plan->nstep, phase_name[p->op[plan->step[x.peak_step].op].phase],
-			name_for_people(p->op[plan->step[x.peak_step].op].name, 60, name));
+	char b[24], c[24];
+	if (plan->nstep) {
+		const struct problem_op *at = &p->op[plan->step[x.peak_step].op];
+		fprintf(f, "memory at the peak: step %d of %d, %s ", x.peak_step + 1, plan->nstep,
+			phase_name[at->phase]);
+		name_put(f, at->name, 60, false);
+		fputc('\n', f);
+	}
 	row(f, "parameters", x.at_peak[TK_PARAMETER], plan->peak_bytes);
 	row(f, "state", x.at_peak[TK_STATE], plan->peak_bytes);
 	row(f, "inputs", x.at_peak[TK_INPUT], plan->peak_bytes);
@@ -199,9 +205,10 @@ enum status report_schedule(
 		p->costs ? "cost us" : "cost", "live");
 	for (int s = 0; s < plan->nstep; s++) {
 		const struct problem_op *op = &p->op[plan->step[s].op];
-		char name[128], b[24];
-		fprintf(f, "%5d  %-8s  %-40s %10.4g %10s", s + 1, phase_name[op->phase],
-			name_for_people(op->name, 40, name), op->choice[plan->step[s].choice].cost,
+		char b[24];
+		fprintf(f, "%5d  %-8s  ", s + 1, phase_name[op->phase]);
+		name_put(f, op->name, 40, true);
+		fprintf(f, " %10.4g %10s", op->choice[plan->step[s].choice].cost,
 			bytes_human(x.live[s], b));
 		if (plan_step_again(p, &plan->step[s]))
 			fprintf(f, "  recompute of step %d",
@@ -348,11 +355,11 @@ enum status report_compiled(FILE *f, struct pipeline *p)
 static void report_tensors(FILE *f, const char *title, int n, struct tensor *const *t)
 {
 	static const char *const type[] = {"float32", "float64", "int64", "bool"};
-	char name[128];
 	fprintf(f, "%s\n", title);
 	for (int i = 0; i < n; i++) {
-		fprintf(f, "  %-48s %-8s [", name_for_people(t[i]->name, 48, name),
-			type[t[i]->dtype]);
+		fputs("  ", f);
+		name_put(f, t[i]->name, 48, true);
+		fprintf(f, " %-8s [", type[t[i]->dtype]);
 		for (int k = 0; k < t[i]->rank; k++) {
 			const char *axis = t[i]->axis ? t[i]->axis[k] : NULL;
 			fputs(k ? ", " : "", f);
@@ -394,14 +401,15 @@ enum status report_model(FILE *f, const struct graph *g)
 	fprintf(f, "initializers\n");
 	for (int i = 0; i < g->ntensor; i++) {
 		const struct tensor *t = g->tensor[i];
-		char shape[200], name[128], b[24];
+		char shape[200], b[24];
 		const char *why, *role = role_shown(g, t, passes, &why);
 		if (!role)
 			continue;
 		*(t->role == TR_PARAMETER && (passes[i] || g->partial) ? &trained
 								       : &frozen) += t->numel;
-		fprintf(f, "  %-48s %-18s %-20s %10s  %s\n", name_for_people(t->name, 48, name),
-			role, tensor_shape_text(t, shape),
+		fputs("  ", f);
+		name_put(f, t->name, 48, true);
+		fprintf(f, " %-18s %-20s %10s  %s\n", role, tensor_shape_text(t, shape),
 			bytes_human(t->stored ? stored_bytes(t->stored) : tensor_bytes(t), b), why);
 	}
 	fprintf(f, "%d nodes; %" PRId64 " trained values, %" PRId64 " not trained\n", g->nnode,

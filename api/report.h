@@ -60,10 +60,10 @@ enum status report_compiled(FILE *f, struct pipeline *p);
 enum status report_model(FILE *f, const struct graph *g);
 enum status report_model_json(FILE *f, const struct graph *g);
 
-/* A name from a model, shortened to `width` columns, unsafe bytes escaped (api/safe_put.h). Into
- * buf.
- */
-const char *name_for_people(const char *name, int width, char buf[static 128]);
+/* A name from a model, unsafe bytes escaped (api/safe_put.h), whole: patterns want it so. On a
+ * terminal it is shortened to `width` columns and as many as there are beyond 80. `column`: padded
+ * to `width`. */
+void name_put(FILE *f, const char *name, int width, bool column);
 
 /* How else the batch was taken in parts, where that was tried. */
 void report_trials(FILE *f, const struct pipeline *p);

@@ -49,17 +49,19 @@ static int collect(
 static void print_repeated(
 	FILE *f, const struct problem *p, const struct plan *plan, const struct repeated *r)
 {
-	char name[128], other[128], b[24];
+	char b[24];
 	double total = plan->cost_total;
-	fprintf(f, "  %-32s %5d %10.4g %6.2f %%", name_for_people(p->op[r->op].name, 32, name),
-		r->runs, r->cost, total > 0 ? 100 * r->cost / total : 0);
+	fputs("  ", f);
+	name_put(f, p->op[r->op].name, 32, true);
+	fprintf(f, " %5d %10.4g %6.2f %%", r->runs, r->cost, total > 0 ? 100 * r->cost / total : 0);
 	if (r->forced_at < 0) {
 		fputs("  nothing: it was there till then\n", f);
 		return;
 	}
 	const struct problem_op *at = &p->op[plan->step[r->forced_at].op];
-	fprintf(f, " %10s  at step %d, %s\n", bytes_human(r->freed_bytes, b), r->forced_at + 1,
-		name_for_people(at->name, 22, other));
+	fprintf(f, " %10s  at step %d, ", bytes_human(r->freed_bytes, b), r->forced_at + 1);
+	name_put(f, at->name, 22, false);
+	fputc('\n', f);
 }
 
 static enum status print_again(FILE *f, struct arena *a, const struct problem *p,
@@ -90,10 +92,11 @@ static void print_kept(
 	fprintf(f, "the largest that are kept\n");
 	for (int i = 0; i < x->kept && i < SHOWN; i++) {
 		const struct plan_buffer *b = &plan->buffer[x->kept_buffer[i]];
-		char name[128], bytes[24];
-		fprintf(f, "  %-50s %10s  steps %d to %d\n",
-			name_for_people(p->tensor[b->tensor].name, 50, name),
-			bytes_human(b->bytes, bytes), b->first_step + 1, b->last_step + 1);
+		char bytes[24];
+		fputs("  ", f);
+		name_put(f, p->tensor[b->tensor].name, 50, true);
+		fprintf(f, " %10s  steps %d to %d\n", bytes_human(b->bytes, bytes),
+			b->first_step + 1, b->last_step + 1);
 	}
 	if (x->kept > SHOWN)
 		fprintf(f, "  and %d more\n", x->kept - SHOWN);

@@ -75,7 +75,7 @@ enum status report_frozen(FILE *f, struct pipeline *p)
 {
 	const struct graph_problem *gp = pipeline_problem_shown(p);
 	struct rounded *list = ARENA_ARRAY(p->arena, struct rounded, gp->problem->ntensor);
-	char name[128], now[24], was[24];
+	char now[24], was[24];
 	int64_t bytes = 0, before = 0;
 	int n = 0;
 	if (!list)
@@ -97,9 +97,9 @@ enum status report_frozen(FILE *f, struct pipeline *p)
 		"frozen weights: %d in %s, %s instead of %s; relative errors, mean and largest:\n",
 		n, report_form(list[0].t), bytes_human(bytes, now), bytes_human(before, was));
 	for (int i = 0; i < n && i < SHOWN; i++) {
-		fprintf(f, "  %-48s %.3g  %.3g\n",
-			name_for_people(report_weight(p, list[i].t), 48, name), list[i].mean,
-			list[i].largest);
+		fputs("  ", f);
+		name_put(f, report_weight(p, list[i].t), 48, true);
+		fprintf(f, " %.3g  %.3g\n", list[i].mean, list[i].largest);
 	}
 	return ST_OK;
 }

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "api/safe_put.h"
+#include "api/terminal.h"
 #include "cli/bench.h"
 #include "cli/busy.h"
-#include "cli/terminal.h"
 
 enum { NAME_WIDTH = 50, NAME_LEAST = 20, NUMBERS = 56 };
 

@@ -6,9 +6,9 @@
 
 #include "api/report.h"
 #include "api/safe_put.h"
+#include "api/terminal.h"
 #include "cli/bench.h"
 #include "cli/busy.h"
-#include "cli/terminal.h"
 
 /* A kernel's name on what is no terminal, and the least of it; the columns beside it. */
 enum { NAME_WIDTH = 50, NAME_LEAST = 20, NUMBERS = 58, PREDICTED = 10 };

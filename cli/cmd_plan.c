@@ -70,6 +70,7 @@ static enum status compare(
 	struct pipeline *p, struct options *o, const struct problem *problem, struct activity *at)
 {
 	struct plan_options options = pipeline_options(p->o);
+	p->o->onlooker->keeps = NULL; /* a table of what was taken early compares nothing */
 	if (o->out || p->o->keep_all || p->o->segments)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
 			"--compare makes a table of all: no -o, --keep-all or --segments");
@@ -88,6 +89,7 @@ static enum status take_link(struct options *o, struct plan_ranks *asked, struct
 	if (o->compare || o->out || o->compile.graph)
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--link makes a table of a model's step: no --compare, -o or --graph");
+	o->compile.onlooker->keeps = NULL;
 	asked->ranks = o->compile.ranks;
 	asked->link = o->compile.link;
 	asked->only = o->compile.bn == BN_SYNC;

@@ -27,7 +27,7 @@ static enum status print_stored(struct arena *a, const char *plan_path, struct d
 	enum { SHOWN = 20 };
 	const size_t prefix = strlen(REPORT_STORED);
 	const char *path = shown_beside(a, plan_path, "weights.safetensors"), *key, *value;
-	char message[SAFETENSORS_MESSAGE], name[128];
+	char message[SAFETENSORS_MESSAGE];
 	struct safetensors *f;
 	int n = 0;
 	if (!path)
@@ -40,9 +40,11 @@ static enum status print_stored(struct arena *a, const char *plan_path, struct d
 			continue;
 		if (n++ == 0)
 			printf("weights that are stored small\n");
-		if (n <= SHOWN)
-			printf("  %-53s %.*s\n", name_for_people(called + 1, 48, name),
-				called - value < 8 ? (int)(called - value) : 8, value);
+		if (n <= SHOWN) {
+			fputs("  ", stdout);
+			name_put(stdout, called + 1, 53, true);
+			printf(" %.*s\n", called - value < 8 ? (int)(called - value) : 8, value);
+		}
 	}
 	if (n > SHOWN)
 		printf("  and %d more\n", n - SHOWN);
@@ -74,10 +76,10 @@ static enum status save(struct text *t, const char *path, enum status st, struct
 }
 
 static enum status write_page(const char *path, struct arena *a, const struct problem *p,
-	const struct plan *plan, struct diag *d)
+	const struct plan *plan, struct onlooker *onlooker, struct diag *d)
 {
 	struct text t = {0};
-	return save(&t, path, plan_page(&t, a, p, plan, NULL, d), d);
+	return save(&t, path, plan_page(&t, a, p, plan, onlooker, d), d);
 }
 
 static enum status write_trace(const char *path, struct arena *a, const struct problem *p,
@@ -138,7 +140,7 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 	}
 	activity_now(at, "planning for other budgets");
 	if (o->html)
-		TRY(write_page(o->html, a, s.problem, s.plan, d));
+		TRY(write_page(o->html, a, s.problem, s.plan, o->compile.onlooker, d));
 	if (o->trace)
 		TRY(write_trace(o->trace, a, s.problem, s.plan, d));
 	if (o->onnx)

@@ -4,6 +4,7 @@
 
 #include "cli/args.h"
 #include "cli/generate.h"
+#include "cli/interrupt.h"
 #include "cli/option_groups.h"
 
 /* popt's tables of the command's options: one a group, and `all` of them. popt stores nothing. */
@@ -100,27 +101,65 @@ static void dump(void *user, enum stage stage, const struct graph *g)
 	text_free(&t);
 }
 
+/* Who waits for a command: a line says what is being done, and Ctrl-C can take what there is. */
+struct waiter {
+	struct activity at;
+	struct onlooker onlooker;
+	struct diag *diag;
+};
+
 static void now(void *user, const char *what)
 {
-	activity_now(user, what);
+	struct waiter *w = user;
+	activity_now(&w->at, what);
+}
+
+static void far(void *user, const char *how, double done)
+{
+	struct waiter *w = user;
+	activity_far(&w->at, how, done);
+}
+
+static bool asked(void *user)
+{
+	(void)user;
+	return interrupt_asked();
+}
+
+/* Ctrl-C while there is a plan, if a poor one, takes the cheapest so far; before, it ends the
+ * program. */
+static void keeps(void *user, bool has)
+{
+	struct waiter *w = user;
+	w->onlooker.stop = has ? asked : NULL;
+	if (has)
+		interrupt_take_int();
+	else
+		interrupt_release();
+	if (!has && interrupt_asked())
+		diag_warn(w->diag, NULL, NULL,
+			"interrupted: the cheapest plan so far is taken, which another run need "
+			"not "
+			"find");
 }
 
 enum status options_command(
 	enum command_kind kind, int argc, const char **argv, struct diag *d, command_run *run)
 {
-	struct activity at;
-	struct onlooker onlooker = {.now = now, .user = &at};
+	const bool one_plan = kind == COMMAND_COMPILE || kind == COMMAND_PLAN;
+	struct waiter w = {.diag = d,
+		.onlooker = {.now = now, .far = far, .keeps = one_plan ? keeps : NULL, .user = &w}};
 	struct options o;
 	struct pipeline p = {
 		.arena = arena_new(), .diag = d, .o = &o.compile, .dump = dump, .user = &o};
 	if (!p.arena)
 		return diag_nomem(d);
 	enum status st = options_parse(p.arena, kind, argc, argv, &o, d);
-	o.compile.onlooker = &onlooker;
+	o.compile.onlooker = &w.onlooker;
 	if (st == ST_OK && !o.help) {
-		activity_start(&at, kind == COMMAND_SHOW ? "reading" : "planning");
-		st = run(&p, &o, &at);
-		activity_end(&at);
+		activity_start(&w.at, kind == COMMAND_SHOW ? "reading" : "planning");
+		st = run(&p, &o, &w.at);
+		activity_end(&w.at);
 	}
 	arena_free(p.arena);
 	return st;

@@ -53,6 +53,17 @@ void interrupt_hold(void)
 	interrupt_listen();
 }
 
+void interrupt_take_int(void)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	sigemptyset(&action.sa_mask);
+	for (int i = 0; i < HANDLED; i++)
+		sigaction(handled[i], NULL, &before[i]);
+	asked = 0;
+	if (before[0].sa_handler != SIG_IGN) /* handled[0] is SIGINT */
+		sigaction(SIGINT, &action, NULL);
+}
+
 void interrupt_release(void)
 {
 	for (int i = 0; i < HANDLED; i++)

@@ -15,7 +15,9 @@ bool interrupt_asked(void);
 const char *interrupt_name(void);
 /* The same for a while, in which a second signal waits, too: what has to be done is short. */
 void interrupt_hold(void);
-/* As it was before interrupt_hold. */
+/* SIGINT alone, for a while: the first is noted, and a second one ends the program at once. */
+void interrupt_take_int(void);
+/* As it was before either. */
 void interrupt_release(void);
 
 #endif

@@ -2,20 +2,34 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/terminal.h"
+#include "api/terminal.h"
 
-enum { BAR_MOST = 30, BAR_LEAST = 8, LINES = 10, PIECE = 96 };
+enum { BAR_MOST = 30, BAR_LEAST = 8, PIECE = 96 };
 
 static double seconds_since(const struct timespec *t)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)(now.tv_sec - t->tv_sec) + (double)(now.tv_nsec - t->tv_nsec) / 1e9;
+}
+
+static const double APART_TERMINAL = 1, APART = 10;
+
+/* Seconds from one line to the next; 0: none. */
+static double asked_apart(bool terminal)
+{
+	const char *asked = getenv("STINT_PROGRESS");
+	char *end;
+	const double v = asked && *asked ? strtod(asked, &end) : -1;
+	const bool given = v >= 0 && v < 1e6 && !*end;
+	return !given ? (terminal ? APART_TERMINAL : APART) : v > 0 && v < 0.01 ? 0.01 : v;
 }
 
 /* --- One line of the terminal --- */
@@ -62,7 +76,7 @@ void progress_clear(void)
 
 void progress_start(struct progress *p, const char *label, int64_t total)
 {
-	*p = (struct progress){.label = label, .total = total};
+	*p = (struct progress){.label = label, .total = total, .apart = asked_apart(false)};
 	clock_gettime(CLOCK_MONOTONIC, &p->start);
 	p->shown = p->start;
 }
@@ -130,8 +144,8 @@ static void one_more(struct progress *p, const double *loss)
 			return;
 		clock_gettime(CLOCK_MONOTONIC, &p->shown);
 		show_bar(p, loss, columns);
-	} else if (loss && p->done * LINES / p->total > p->reported) {
-		p->reported = p->done * LINES / p->total;
+	} else if (loss && p->apart > 0 && seconds_since(&p->shown) >= p->apart) {
+		clock_gettime(CLOCK_MONOTONIC, &p->shown);
 		fprintf(stderr, "%s  step %" PRId64 "/%" PRId64 "  loss %.4f  %.1f ms/step\n",
 			p->label, p->done, p->total, *loss,
 			1e3 * seconds_since(&p->start) / (double)p->done);
@@ -163,15 +177,40 @@ void progress_end(struct progress *p)
 
 /* --- Elapsed time --- */
 
-/* "planning  8 s" */
+/* How long this part may go on for at most; negative: not known. */
+static double seconds_left(const struct activity *x)
+{
+	return x->done > 0.01 && x->done <= 1 ? seconds_since(&x->began) * (1 - x->done) / x->done
+					      : -1;
+}
+
+/* "planning  8 s  1.018 x one pass, gap at most 0.2 %, at most 12 s left": what fits. */
 static void show_elapsed(const struct activity *x)
 {
-	char line[PIECE], time[32];
-	const int columns = terminal_columns(STDERR_FILENO);
+	char line[3 * PIECE], time[32], left[PIECE] = "";
+	const int columns = x->terminal ? terminal_columns(STDERR_FILENO) : 0;
+	const double more = seconds_left(x);
+	put_time(time, more);
+	if (more >= 0)
+		snprintf(left, sizeof left, ", at most %s left", time);
 	put_time(time, seconds_since(&x->start));
-	snprintf(line, sizeof line, "%s  %s", x->what, time);
+	int n = snprintf(line, sizeof line, "%s  %s", x->what, time);
+	if (*x->how && (!columns || n + 2 + (int)strlen(x->how) < columns))
+		n += sprintf(line + n, "  %s", x->how);
+	if (*left && (!columns || n + (int)strlen(left) < columns))
+		sprintf(line + n, "%s", left);
 	if (columns)
 		draw(line, columns);
+	else if (!x->terminal)
+		fprintf(stderr, "stint: %s\n", line);
+}
+
+static struct timespec later(struct timespec t, double seconds)
+{
+	const double nsec = (double)t.tv_nsec + 1e9 * (seconds - floor(seconds));
+	t.tv_sec += (time_t)floor(seconds) + (nsec >= 1e9);
+	t.tv_nsec = (long)(nsec >= 1e9 ? nsec - 1e9 : nsec);
+	return t;
 }
 
 /* What is quick is not shown at all. */
@@ -181,7 +220,7 @@ static void *keep_drawing(void *user)
 	pthread_mutex_lock(&x->lock);
 	struct timespec next = x->start;
 	while (!x->over) {
-		next.tv_sec++;
+		next = later(next, x->apart);
 		while (!x->over &&
 			pthread_cond_timedwait(&x->changed, &x->lock, &next) != ETIMEDOUT)
 			;
@@ -192,15 +231,24 @@ static void *keep_drawing(void *user)
 	return NULL;
 }
 
+static void begin(struct activity *x, const char *what)
+{
+	x->what = what;
+	x->how[0] = '\0';
+	x->done = -1;
+	clock_gettime(CLOCK_MONOTONIC, &x->began);
+}
+
 void activity_start(struct activity *x, const char *what)
 {
 	pthread_condattr_t steady;
 	sigset_t all, before;
-	*x = (struct activity){0};
-	if (!isatty(STDERR_FILENO))
+	*x = (struct activity){.terminal = isatty(STDERR_FILENO)};
+	x->apart = asked_apart(x->terminal);
+	if (x->apart <= 0)
 		return;
-	x->what = what;
-	clock_gettime(CLOCK_MONOTONIC, &x->start);
+	begin(x, what);
+	x->start = x->began;
 	pthread_mutex_init(&x->lock, NULL);
 	pthread_condattr_init(&steady);
 	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
@@ -218,7 +266,20 @@ void activity_now(struct activity *x, const char *what)
 	if (!x || !x->on)
 		return;
 	pthread_mutex_lock(&x->lock);
-	x->what = what;
+	if (x->what != what)
+		begin(x, what);
+	pthread_mutex_unlock(&x->lock);
+}
+
+void activity_far(struct activity *x, const char *how, double done)
+{
+	if (!x || !x->on)
+		return;
+	pthread_mutex_lock(&x->lock);
+	if (done < x->done) /* another part that is called the same */
+		begin(x, x->what);
+	snprintf(x->how, sizeof x->how, "%s", how);
+	x->done = done;
 	pthread_mutex_unlock(&x->lock);
 }
 

@@ -78,9 +78,9 @@ enum status show_groups(FILE *f, struct graph *g, const struct optimizer_spec *s
 			(long long)values);
 		for (int k = i; k < all.n; k++)
 			if (!strcmp(all.text[k], all.text[i])) {
-				char name[128];
-				fprintf(f, "    %s\n",
-					name_for_people(all.param[k]->name, 96, name));
+				fputs("    ", f);
+				name_put(f, all.param[k]->name, 76, false);
+				fputc('\n', f);
 			}
 	}
 	return ST_OK;

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "api/safe_put.h"
+#include "api/terminal.h"
 #include "cli/args.h"
 #include "cli/chart.h"
 #include "cli/run_log.h"
-#include "cli/terminal.h"
 #include "planner/problem/json_text.h"
 
 bool show_log_meant(int argc, const char **argv)
@@ -42,8 +42,9 @@ static void print_charts(const struct view_run *r)
 		const struct view_curve *c = &r->curve[i];
 		if (strcmp(c->name, "lr") != 0 && strcmp(c->name, "seconds") != 0 &&
 			strcmp(c->name, "data_seconds") != 0)
-			chart_draw(
-				stdout, c->name, c->y, c->n, columns ? columns : 80, chart_utf8());
+			chart_draw(stdout,
+				!strcmp(c->name, "eval_loss") ? "held-out loss" : c->name, c->y,
+				c->n, columns ? columns : 80, chart_utf8());
 	}
 }
 

@@ -2,12 +2,13 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api/safe_put.h"
+#include "api/terminal.h"
 #include "cli/interrupt.h"
-#include "cli/terminal.h"
 
 enum status training_feed(struct training *t, int64_t batch)
 {
@@ -235,30 +236,49 @@ static enum status stop_early(struct training *t)
 		saved ? "; checkpoint saved" : "");
 }
 
+/* An epoch's line, and where it would be wider than 80 columns another one below. */
+struct told_line {
+	int columns;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+tell(struct told_line *line, const char *format, ...)
+{
+	enum { MOST = 80, INDENT = 8 };
+	char piece[128];
+	va_list args;
+	va_start(args, format);
+	const int n = vsnprintf(piece, sizeof piece, format, args);
+	va_end(args);
+	const bool begins = line->columns == 0, breaks = line->columns + 2 + n > MOST;
+	printf("%s%s", begins ? "" : breaks ? "\n        " : "  ", piece);
+	line->columns = begins ? n : (breaks ? INDENT : line->columns + 2) + n;
+}
+
 /* --precision fp16: the scale of the loss, and what it cost. */
-static void report_scale(const struct loaded *l)
+static void report_scale(struct told_line *line, const struct loaded *l)
 {
 	const int i = load_find(l, "state/loss_scale", STINT_STATE);
 	const float *state = i < 0 ? NULL : load_values(l, i); /* scale, updates since, skipped */
 	if (!state)
 		return;
-	printf("  loss scale %g", (double)state[0]);
 	if (state[2] > 0)
-		printf(" (%g step%s skipped)", (double)state[2], state[2] > 1 ? "s" : "");
+		tell(line, "loss scale %g (%g step%s skipped)", (double)state[0], (double)state[2],
+			state[2] > 1 ? "s" : "");
+	else
+		tell(line, "loss scale %g", (double)state[0]);
 }
 
-static void report_scores(const struct evaluation *e)
+static void report_scores(struct told_line *line, const struct evaluation *e)
 {
 	char value[32];
-	printf("  eval loss %.4f", e->loss);
+	tell(line, "eval loss %.4f", e->loss);
 	for (int i = 0; i < e->metrics.n; i++) {
 		const struct metric *m = &e->metrics.item[i];
 		if (m->which == METRIC_CONFUSION)
 			continue;
 		evaluation_print(&e->metrics, i, value);
-		printf("  %s %s", m->label, value);
-		if (m->which == METRIC_ACCURACY)
-			printf(" of %" PRId64, e->samples);
+		tell(line, "%s %s", m->label, value);
 	}
 }
 
@@ -266,14 +286,20 @@ static void report_scores(const struct evaluation *e)
 static void report_epoch(
 	const struct training *t, const double *mean_loss, double seconds, double data_seconds)
 {
-	printf("epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
+	struct told_line line = {0};
+	tell(&line, "epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
 	if (mean_loss)
-		printf("  loss %.4f", *mean_loss);
+		tell(&line, "loss %.4f", *mean_loss);
 	if (t->has_eval)
-		report_scores(&t->evaluation);
-	report_scale(&t->l);
-	printf("  %.1f s, %.1f s of them for data%s\n", seconds, data_seconds,
-		t->best ? "  best" : "");
+		report_scores(&line, &t->evaluation);
+	report_scale(&line, &t->l);
+	if (data_seconds >= 0.05) /* of them for data */
+		tell(&line, "%.1f s, data %.1f s", seconds, data_seconds);
+	else
+		tell(&line, "%.1f s", seconds);
+	if (t->best)
+		tell(&line, "best");
+	putchar('\n');
 	fflush(stdout);
 }
 
@@ -375,9 +401,10 @@ static enum status finish_average(struct training *t)
 	TRY(swa_take_back(t, st == ST_OK && !stopped));
 	if (st != ST_OK || stopped)
 		return st != ST_OK ? st : stop_early(t);
-	printf("average of %" PRId64 " epoch%s", t->swa.epochs, t->swa.epochs == 1 ? "" : "s");
+	struct told_line line = {0};
+	tell(&line, "average of %" PRId64 " epoch%s", t->swa.epochs, t->swa.epochs == 1 ? "" : "s");
 	if (t->has_eval)
-		report_scores(&t->evaluation);
+		report_scores(&line, &t->evaluation);
 	printf("\n");
 	return save(t, &saved);
 }

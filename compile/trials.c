@@ -96,6 +96,10 @@ enum status trials_add(struct choice *c, const struct parts *parts, const struct
 	struct pipeline *p = c->p;
 	struct diag quiet = {.put = NULL};
 	struct compile_options o = *p->o;
+	/* one that is cut short says nothing beside the others */
+	struct onlooker whole_ones = p->o->onlooker ? *p->o->onlooker : (struct onlooker){0};
+	whole_ones.keeps = NULL;
+	o.onlooker = &whole_ones;
 	struct pipeline trial = {.arena = arena_new(), .diag = &quiet, .o = &o, .parts = *parts};
 	struct graph_apart told = apart ? *apart : (struct graph_apart){0};
 	struct graph whole;

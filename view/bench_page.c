@@ -30,6 +30,11 @@ static void put_picture(struct text *t, const struct view_bench *b)
 	text_puts(t, "</ul>\n</section>\n");
 }
 
+/* What the table has columns for besides. */
+struct known {
+	bool alone, predicted;
+};
+
 static void put_number(struct text *t, bool known, int digits, double x)
 {
 	if (known && isfinite(x))
@@ -38,25 +43,31 @@ static void put_number(struct text *t, bool known, int digits, double x)
 		text_puts(t, "<td>–</td>");
 }
 
-static void put_cells(struct text *t, const struct view_kernel *k, double all)
+static void put_cells(
+	struct text *t, const struct view_kernel *k, double all, const struct known *has)
 {
 	text_add(t, "<td>%d</td><td>%.4f</td>", k->calls, k->ms);
 	text_add(t,
 		"<td><span class=\"bar\"><i class=\"i%d\" style=\"width:%.1f%%\"></i></span>%.1f "
 		"%%</td>",
 		k->phase, all > 0 ? 100 * k->ms / all : 0, all > 0 ? 100 * k->ms / all : 0);
-	put_number(t, k->alone_ms > 0, 4, k->alone_ms);
+	if (has->alone)
+		put_number(t, k->alone_ms > 0, 4, k->alone_ms);
 	put_number(t, k->ms > 0, 2, k->flops / k->ms / 1e6);
 	put_number(t, k->ms > 0, 2, k->bytes / k->ms / 1e6);
 	put_number(t, k->ms > 0, 0, 100 * k->roof_ms / k->ms);
-	put_number(t, k->predicted_ms >= 0, 4, k->predicted_ms);
+	if (has->predicted)
+		put_number(t, k->predicted_ms >= 0, 4, k->predicted_ms);
 }
 
 static void put_table(struct text *t, const struct view_bench *b)
 {
 	struct view_kernel sum = {.words = "all"};
+	struct known has = {false, false};
 	for (int i = 0; i < b->nkernel; i++) {
 		const struct view_kernel *k = &b->kernel[i];
+		has.alone |= k->alone_ms > 0;
+		has.predicted |= k->predicted_ms >= 0;
 		sum.calls += k->calls;
 		sum.ms += k->ms;
 		sum.alone_ms += k->alone_ms;
@@ -65,19 +76,20 @@ static void put_table(struct text *t, const struct view_bench *b)
 		sum.roof_ms += k->roof_ms;
 		sum.predicted_ms += k->predicted_ms;
 	}
-	text_puts(t, "<section class=\"panel wide\"><h2>Kernels</h2>\n<table class=\"times\">"
-		     "<thead><tr><th>kernel</th><th>calls</th><th>ms</th><th>share</th>"
-		     "<th>alone</th><th>GFLOP/s</th><th>GB/s</th><th>roof %</th>"
-		     "<th>predicted</th></tr></thead>\n<tbody>\n");
+	text_add(t,
+		"<section class=\"panel wide\"><h2>Kernels</h2>\n<table class=\"times\">"
+		"<thead><tr><th>kernel</th><th>calls</th><th>ms</th><th>share</th>%s"
+		"<th>GFLOP/s</th><th>GB/s</th><th>roof %%</th>%s</tr></thead>\n<tbody>\n",
+		has.alone ? "<th>alone</th>" : "", has.predicted ? "<th>predicted</th>" : "");
 	for (int i = 0; i < b->nkernel; i++) {
 		text_add(t, "<tr id=\"k%d\"><td>", i);
 		text_html(t, b->kernel[i].words);
 		text_puts(t, "</td>");
-		put_cells(t, &b->kernel[i], sum.ms);
+		put_cells(t, &b->kernel[i], sum.ms, &has);
 		text_puts(t, "</tr>\n");
 	}
 	text_puts(t, "</tbody>\n<tfoot><tr><td>all</td>");
-	put_cells(t, &sum, sum.ms);
+	put_cells(t, &sum, sum.ms, &has);
 	text_puts(t, "</tr></tfoot></table>\n</section>\n");
 }
 

@@ -180,7 +180,8 @@ static void put_band(struct text *t, const struct axes *g, const struct parts *p
 	text_puts(t, letter == 'L' ? "Z\"/>\n" : "\"/>\n");
 }
 
-static void put_curve(struct text *t, const struct axes *g, const struct view_run *r, int run,
+/* `colour`: the run's number, or another where one run has two curves. */
+static void put_curve(struct text *t, const struct axes *g, const struct view_run *r, int colour,
 	const char *name, const char *kind, bool band)
 {
 	enum { DOTS = 60 }; /* more points than that are not told apart */
@@ -190,8 +191,8 @@ static void put_curve(struct text *t, const struct axes *g, const struct view_ru
 	if (!p.n)
 		return;
 	if (band && c->n > p.n)
-		put_band(t, g, &p, run);
-	text_add(t, "<path class=\"%s r%d\" d=\"", kind, run);
+		put_band(t, g, &p, colour);
+	text_add(t, "<path class=\"%s r%d\" d=\"", kind, colour);
 	for (int i = 0; i < p.n; i++)
 		if (p.item[i].n) {
 			text_add(t, "%c%.1f %.1f", letter, x_of(g, p.item[i].x),
@@ -206,7 +207,7 @@ static void put_curve(struct text *t, const struct axes *g, const struct view_ru
 	for (int i = 0; i < p.n && c->n <= DOTS; i++)
 		if (p.item[i].n) {
 			text_add(t, "<circle class=\"dot r%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\">",
-				run, x_of(g, p.item[i].x), y_of(g, p.item[i].mean));
+				colour, x_of(g, p.item[i].x), y_of(g, p.item[i].mean));
 			text_puts(t, "<title>");
 			text_html(t, r->name);
 			text_add(t, "\nstep %.0f: %.6g</title></circle>\n", p.item[i].x,
@@ -218,13 +219,14 @@ void curves_draw(struct text *out, const struct view_run *run, int n, const char
 	const char *also, bool wide)
 {
 	const struct axes g = measure(run, n, name, also, wide);
-	text_add(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", g.width, HEIGHT);
+	text_add(out, "<svg class=\"%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"",
+		wide ? "large" : "small", g.width, HEIGHT);
 	text_html(out, name);
 	text_puts(out, " over the steps\">\n");
 	put_axes(out, &g);
 	for (int i = 0; i < n; i++)
 		put_curve(out, &g, &run[i], i, name, "line", n == 1);
 	for (int i = 0; also && i < n; i++)
-		put_curve(out, &g, &run[i], i, also, "line also", n == 1);
+		put_curve(out, &g, &run[i], n == 1 ? 1 : i, also, "line also", n == 1);
 	text_puts(out, "</svg>\n");
 }

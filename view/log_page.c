@@ -15,7 +15,7 @@ static const struct known {
 } known[] = {
 	{"loss", "Loss",
 		"Solid: the batches of training, neighbours as their mean. Dashed: held-out data."},
-	{"eval_loss", "Loss on held-out data", NULL},
+	{"eval_loss", "Held-out loss", NULL},
 	{"lr", "Learning rate", NULL},
 	{"seconds", "Time of an epoch",
 		"Seconds, evaluation and all. Dashed: those that went for data."},
@@ -54,7 +54,10 @@ static void put_panel(
 	if (k && k->note && also)
 		text_add(t, "<p class=\"note\">%s</p>", k->note);
 	text_puts(t, "</div>\n");
+	/* a drawing that is made smaller cannot be read */
 	curves_draw(t, run, n, name, also, wide);
+	if (wide)
+		curves_draw(t, run, n, name, also, false);
 	text_puts(t, "</section>\n");
 }
 
@@ -98,12 +101,21 @@ static double end_of(const struct view_curve *c)
 	return c && c->n ? sum / (c->n - from) : NAN;
 }
 
-static void put_number(struct text *t, const char *before, double v, const char *unit)
+/* What a cell is of, where the table has no room for columns. */
+static void put_cell(struct text *t, const char *of)
 {
+	text_puts(t, "<td data-of=\"");
+	text_html(t, of);
+	text_puts(t, "\">");
+}
+
+static void put_number(struct text *t, const char *of, double v)
+{
+	put_cell(t, of);
 	if (isfinite(v))
-		text_add(t, "%s%.4g%s", before, v, unit);
+		text_add(t, "%.4g</td>", v);
 	else
-		text_add(t, "%s–", before);
+		text_puts(t, "–</td>");
 }
 
 /* The last value; in small the least of all, where it is another. */
@@ -112,36 +124,71 @@ static void put_losses(struct text *t, const struct view_curve *c)
 	double least = INFINITY;
 	for (int i = 0; c && i < c->n; i++)
 		least = fmin(least, c->y[i]);
-	put_number(t, "<td>", last_of(c), "");
+	put_cell(t, "held-out loss");
+	if (isfinite(last_of(c)))
+		text_add(t, "%.4g", last_of(c));
+	else
+		text_puts(t, "–");
 	if (isfinite(least) && least < last_of(c))
-		put_number(t, " <small>least ", least, "</small>");
+		text_add(t, " <small>least %.4g</small>", least);
 	text_puts(t, "</td>");
+}
+
+/* A column of the table: what no run has is none. */
+struct column {
+	const char *title, *curve;
+	double (*of)(const struct view_curve *c); /* NULL: put_losses */
+};
+
+static void put_row(struct text *t, const struct view_run *r, int number,
+	const struct column *column, int ncolumn)
+{
+	char count[24];
+	text_add(t, "<tr><td><span class=\"swatch r%d\"></span>", number);
+	text_html(t, r->name);
+	text_puts(t, "</td>");
+	for (int i = 0; i < 2; i++) {
+		snprintf(count, sizeof count, "%" PRId64, i ? r->steps : r->epochs);
+		put_cell(t, i ? "steps" : "epochs");
+		text_add(t, "%s</td>", count);
+	}
+	for (int k = 0; k < ncolumn; k++) {
+		const struct view_curve *c = view_curve_of(r, column[k].curve);
+		if (column[k].of)
+			put_number(t, column[k].title, column[k].of(c));
+		else
+			put_losses(t, c);
+	}
+	text_puts(t, "</tr>\n");
 }
 
 static void put_table(
 	struct text *t, const struct view_run *run, int n, const char *const *metric, int nmetric)
 {
+	struct column column[CURVES + 4];
+	int ncolumn = 0;
+	const struct column before[] = {
+		{"loss, last tenth", "loss", end_of}, {"held-out loss", "eval_loss", NULL}};
+	const struct column after[] = {
+		{"seconds", "seconds", sum_of}, {"of them for data", "data_seconds", sum_of}};
+	for (int k = 0; k < 2; k++)
+		if (has(run, n, before[k].curve))
+			column[ncolumn++] = before[k];
+	for (int k = 0; k < nmetric; k++)
+		column[ncolumn++] = (struct column){metric[k], metric[k], last_of};
+	for (int k = 0; k < 2; k++)
+		if (has(run, n, after[k].curve))
+			column[ncolumn++] = after[k];
 	text_puts(t, "<section class=\"panel wide\"><h2>Runs</h2>\n<table class=\"runs\"><thead>"
-		     "<tr><th>log</th><th>epochs</th><th>steps</th><th>loss, last tenth</th>"
-		     "<th>held-out loss</th>");
-	for (int k = 0; k < nmetric; k++) {
+		     "<tr><th>log</th><th>epochs</th><th>steps</th>");
+	for (int k = 0; k < ncolumn; k++) {
 		text_puts(t, "<th>");
-		text_html(t, metric[k]);
+		text_html(t, column[k].title);
 		text_puts(t, "</th>");
 	}
-	text_puts(t, "<th>seconds</th><th>of them for data</th></tr></thead>\n<tbody>\n");
-	for (int i = 0; i < n; i++) {
-		const struct view_run *r = &run[i];
-		text_add(t, "<tr><td><span class=\"swatch r%d\"></span>", i);
-		text_html(t, r->name);
-		text_add(t, "</td><td>%" PRId64 "</td><td>%" PRId64 "</td>", r->epochs, r->steps);
-		put_number(t, "<td>", end_of(view_curve_of(r, "loss")), "</td>");
-		put_losses(t, view_curve_of(r, "eval_loss"));
-		for (int k = 0; k < nmetric; k++)
-			put_number(t, "<td>", last_of(view_curve_of(r, metric[k])), "</td>");
-		put_number(t, "<td>", sum_of(view_curve_of(r, "seconds")), "</td>");
-		put_number(t, "<td>", sum_of(view_curve_of(r, "data_seconds")), "</td></tr>\n");
-	}
+	text_puts(t, "</tr></thead>\n<tbody>\n");
+	for (int i = 0; i < n; i++)
+		put_row(t, &run[i], i, column, ncolumn);
 	text_puts(t, "</tbody></table>\n</section>\n");
 }
 

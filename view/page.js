@@ -35,13 +35,13 @@ function drawHeader() {
 function drawPeak() {
 	const bar = byId("peak-bar"), parts = [];
 	for (const k of [1, 2, 0, 3, 4, 5, 6]) {
-		const bytes = data.atPeak[k], part = element("span", { title: `${KINDS[k]}: ${exactBytes(bytes)}` });
+		const bytes = data.atPeak[k], part = element("span", { title: `${KIND_WORDS[k]}: ${exactBytes(bytes)}` });
 		part.style.background = `var(--k${k})`;
 		part.style.flex = `${bytes} 0 0`;
 		if (bytes)
 			bar.append(part);
-		parts.push(`${KINDS[k]} ${human(bytes)}`);
-		byId("kinds").append(element("li", { class: bytes ? "" : "none" }, swatch(k), KINDS[k],
+		parts.push(`${KIND_WORDS[k]} ${human(bytes)}`);
+		byId("kinds").append(element("li", { class: bytes ? "" : "none" }, swatch(k), KIND_WORDS[k],
 			element("b", null, element("data", { id: `peak-${KINDS[k]}`, value: String(bytes) }, human(bytes)))));
 	}
 	bar.setAttribute("aria-label", parts.join(", "));

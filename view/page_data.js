@@ -1,6 +1,8 @@
 // The plan as columns, and what follows from them. Steps count from 0 here; people see them from 1.
 
 const data = JSON.parse(document.getElementById("data").textContent);
+// What is live at the peak, in the words of `stint show`.
+const KIND_WORDS = ["inputs", "parameters", "state", "activations", "gradients", "updated in place", "workspace"];
 const KINDS = ["input", "parameter", "state", "activation", "gradient", "output", "workspace"];
 const PHASES = ["forward", "backward", "update"];
 const WORKSPACE = 6;

@@ -53,7 +53,7 @@ function drawLabel(b, x, y, w, h) {
 	if (fit < 4)
 		return;
 	c.fillStyle = bufferAgain[b] ? theme.ink : "#fff";
-	c.fillText(text.length > fit ? `…${text.slice(text.length - fit + 1)}` : text, Math.max(x, 0) + 5 * map.scale, y + h / 2);
+	c.fillText(text.length > fit ? `${text.slice(0, Math.floor((fit - 1) / 3))}…${text.slice(text.length - Math.ceil((2 * (fit - 1)) / 3))}` : text, Math.max(x, 0) + 5 * map.scale, y + h / 2);
 }
 
 function drawRectangles() {

@@ -12,8 +12,27 @@ const table = {
 const COLUMNS = [
 	["step", "step", (a, b) => a - b, "number"], ["phase", "phase"], ["node", "node"],
 	["cost", data.costs === null ? "cost" : "cost, µs", (a, b) => stepCost(a) - stepCost(b), "number"],
-	["live", "live", (a, b) => stepLive[a] - stepLive[b], "number"], ["run", "run"], ["why", "why"],
+	["live", "live", (a, b) => stepLive[a] - stepLive[b], "number"], ["why", "run again"],
 ];
+if (!data.again.step.length) { // nothing runs again: a column of nothing
+	COLUMNS.pop();
+	document.getElementById("table").classList.add("once");
+}
+
+// A name whose middle goes where there is no room: its end tells most. Its text stays whole, to be copied.
+function middleCut(name) {
+	const END = 12, letters = [...name], at = letters.length - END;
+	if (at < 8)
+		return [name];
+	return [element("span", { class: "head" }, letters.slice(0, at).join("")), element("span", { class: "tail" }, letters.slice(at).join(""))];
+}
+
+function whyAgain(s) {
+	if (recomputeOf[s] < 0)
+		return [stepWhy(s)];
+	const which = `recompute of step ${count(recomputeOf[s] + 1)}`;
+	return [element("span", { class: "again" }, which), stepWhy(s) ? `, ${stepWhy(s)}` : ""];
+}
 
 function fillRows() {
 	const rows = [];
@@ -42,13 +61,15 @@ function makeRow(i) {
 	const s = table.rows[i], row = element("div", { class: "tr", role: "row", "data-step": String(s), "aria-rowindex": String(i + 1) });
 	const phase = element("span", { class: "phase" }, PHASES[stepPhase(s)]);
 	const bar = element("i");
-	const cells = [["number", count(s + 1)], ["", phase], ["node", stepName(s)], ["number", precise(stepCost(s))],
-		["number live", human(stepLive[s]), bar], ["", recomputeOf[s] >= 0 ? element("span", { class: "again" }, `recompute of step ${count(recomputeOf[s] + 1)}`) : ""], ["why", stepWhy(s)]];
+	const cells = [["number", count(s + 1)], ["", phase], ["node", ...middleCut(stepName(s))], ["number", precise(stepCost(s))],
+		["number live", human(stepLive[s]), bar], ["why", ...whyAgain(s)]].slice(0, COLUMNS.length);
 	phase.style.setProperty("--phase", `var(--${PHASES[stepPhase(s)]})`);
 	bar.style.setProperty("--share", `${(100 * stepLive[s]) / liveMost}%`);
 	for (const [kind, ...content] of cells)
 		row.append(element("span", { class: kind, role: "cell" }, ...content));
 	row.children[2].title = stepName(s);
+	if (row.children[5])
+		row.children[5].title = row.children[5].textContent;
 	row.style.top = `${i * ROW}px`;
 	row.classList.toggle("found", Boolean(map.found && map.found.steps[s]));
 	return row;

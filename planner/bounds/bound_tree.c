@@ -1,6 +1,6 @@
 /* Branch and bound: all variables of the program are 0 or 1 for a plan, so that its bound is at
  * least the least over the two halves in which one variable is fixed. Best first: the least bound
- * of what is still open only rises. */
+ * of what is still open only rises, the slower the longer it takes. */
 #include "planner/bounds/bounds.h"
 
 #include <math.h>
@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { STEPS_MAX = 20000 };
+/* Where twice the work closes less than this share of what is left, what follows closes little. */
+static const double WORK_FIRST = 4e6, SLOW = 0.05;
 
 struct node {
 	double bound;
@@ -22,6 +24,8 @@ struct tree {
 	int *heap, nheap;
 	double *leaf; /* the best solution in whole numbers */
 	bool failed;
+	double begun, look, seen; /* work left at the start; how much is spent, and the bound, at
+				   * the next look at how it rises, and at the last one */
 };
 
 static bool less(const struct tree *t, int a, int b)
@@ -91,16 +95,31 @@ static int pick(const struct path *p)
 	return best;
 }
 
+/* Whether the least bound of what is open rises too slowly to go on. */
+static bool stalls(struct tree *t, double target)
+{
+	const double spent = t->begun - t->p->work, bound = t->node[t->heap[0]].bound;
+	if (spent < t->look)
+		return false;
+	const bool slow = t->look > WORK_FIRST && bound - t->seen < SLOW * (target - bound);
+	t->look = 2 * spent;
+	t->seen = bound;
+	return slow;
+}
+
 double tree_bound(struct path *p, double target, bool *solved)
 {
-	struct tree t = {.p = p, .leaf = malloc(((size_t)p->lp.ncol + 1) * sizeof(double))};
+	struct tree t = {.p = p,
+		.leaf = malloc(((size_t)p->lp.ncol + 1) * sizeof(double)),
+		.begun = p->work,
+		.look = WORK_FIRST};
 	double closed = INFINITY; /* the least bound of what needs no more branching */
 	bool whole = false;
 	t.failed = !t.leaf;
 	push(&t, (struct node){p->lp.base, -1, -1, 0});
 	while (t.nheap > 0 && !t.failed && p->work > 0 && !onlooker_stops(p->in->onlooker)) {
 		int at = t.heap[0];
-		if (t.node[at].bound >= target || t.node[at].bound >= closed)
+		if (t.node[at].bound >= target || t.node[at].bound >= closed || stalls(&t, target))
 			break;
 		fix_all(&t, at, true);
 		lp_solve(&p->lp, STEPS_MAX);

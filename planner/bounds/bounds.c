@@ -446,12 +446,15 @@ enum status bound_cost(const struct inst *in, int64_t budget, double *bound, str
 	return single_bound(in, budget, bound, &op, a, seed, nseed, d);
 }
 
-enum { CUTS_A_ROUND = 4, STEPS_MAX = 20000, TERMS_MAX = 150000 };
+enum { CUTS_A_ROUND = 4, SAME_MOST = 3, STEPS_MAX = 20000, TERMS_MAX = 150000 };
 static const double WORK_PATH = 1e8;
 
-/* Add cuts while that helps, then branch; where that ends, add what its solution lacks. */
+/* Add cuts while that helps, then branch; where that ends, add what its solution lacks, unless the
+ * last additions have not changed where branching ends. */
 static void path_bound(struct path *p, double target, double effort, double *bound)
 {
+	double ended = 0;
+	int same = 0;
 	p->work = WORK_PATH * effort;
 	bool more = path_build(p, TERMS_MAX);
 	while (more && p->work > 0 && *bound < target && !onlooker_stops(p->in->onlooker)) {
@@ -466,6 +469,9 @@ static void path_bound(struct path *p, double target, double effort, double *bou
 		if (!more) {
 			v = tree_bound(p, target, &more);
 			*bound = v > *bound ? v : *bound;
+			same = v > ended * (1 + 1e-9) ? 0 : same + 1;
+			more = more && same < SAME_MOST;
+			ended = v;
 			more = more && (path_extend(p, CUTS_A_ROUND, PATH_DEEP) > 0 ||
 					       path_extend(p, CUTS_A_ROUND / 2, PATH_DEEPER) > 0);
 		}
@@ -474,10 +480,11 @@ static void path_bound(struct path *p, double target, double effort, double *bou
 }
 
 enum status bound_raise(const struct inst *in, int64_t budget, double target, double effort,
-	double *bound, struct diag *d)
+	double *bound, bool *more, struct diag *d)
 {
 	int op, nseed;
 	double single;
+	*more = false;
 	if (budget == INT64_MAX)
 		return ST_OK;
 	TRY(single_bound(in, budget, &single, &op, NULL, NULL, &nseed, d));
@@ -493,6 +500,7 @@ enum status bound_raise(const struct inst *in, int64_t budget, double target, do
 	p.cut[++p.ncut] = op;
 	double v = *bound;
 	path_bound(&p, target * (1 - 5e-10), effort, &v);
+	*more = p.work <= 0;
 	enum status st = p.failed ? diag_nomem(d) : ST_OK;
 	if (st == ST_OK && v * (1 - 1e-12) > *bound)
 		*bound = v * (1 - 1e-12);

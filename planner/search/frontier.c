@@ -8,7 +8,7 @@ enum { SHARED_POINTS = 3 }; /* all points together do the work of so many plans 
 static enum status solve_point(
 	struct planner *pl, struct solution *last, struct plan **plan, const struct plan *smaller)
 {
-	TRY(planner_solve(pl, last, last, plan));
+	TRY(planner_solve(pl, last, last, true, plan));
 	if (!smaller || smaller->cost_total >= (*plan)->cost_total)
 		return ST_OK;
 	/* the layout within this budget came out dearer: the smaller plan stands */
@@ -36,6 +36,8 @@ static enum status solve_points(struct planner *pl, struct plan_options *o, cons
 		o->budget = budget[i];
 		if (o->budget < pl->least_arena)
 			continue;
+		const char *which = arena_printf(pl->a, "planning: budget %d of %d", n - i, n);
+		onlooker_now(o->onlooker, which ? which : "planning");
 		st = solve_point(pl, &last, &plans[i], smaller);
 		smaller = plans[i];
 	}

@@ -163,6 +163,8 @@ static bool remember(struct improver *m)
 	if (!state_store(m->s, &m->best))
 		m->x->nomem = true;
 	m->x->work += 0.5 * m->s->nslot;
+	if (m->x->found)
+		m->x->found(m->x->user, m->best_cost);
 	return true;
 }
 

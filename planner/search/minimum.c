@@ -128,7 +128,7 @@ static enum status settle(struct planner *pl)
 	pl->o = &within;
 	pl->effort = SETTLE_EFFORT;
 	pl->x.until = 0;
-	enum status st = planner_solve(pl, &pl->least, &chosen, &plan);
+	enum status st = planner_solve(pl, &pl->least, &chosen, false, &plan);
 	if (st == ST_OK)
 		st = offer(pl, &chosen.q, chosen.way);
 	pl->o = o;
@@ -145,9 +145,11 @@ enum status minimum_search(struct planner *pl)
 	int start[STARTS], nstart = pick_starts(pl, start);
 	int64_t lo = bound_bytes(pl->in), from = pl->least_arena;
 	enum status st = ST_OK;
+	onlooker_now(pl->in->onlooker, "planning: the smallest budget");
 	double limit = x->limit;
 	for (int i = 0; i < ROUNDS && st == ST_OK; i++) {
 		int64_t hi = from < pl->least_arena ? from : pl->least_arena;
+		onlooker_far(pl->in->onlooker, -1, "%.4g MB so far", (double)pl->least_arena / 1e6);
 		if (hi - lo <= hi / 500)
 			break;
 		x->target = lo + (hi - lo) / 2;
@@ -166,5 +168,7 @@ enum status minimum_search(struct planner *pl)
 	x->limit = limit;
 	seq_free(&found.q);
 	pl->least_final = true;
-	return st == ST_OK ? settle(pl) : st;
+	st = st == ST_OK ? settle(pl) : st;
+	onlooker_now(pl->in->onlooker, "planning");
+	return st;
 }

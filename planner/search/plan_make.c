@@ -74,7 +74,7 @@ static enum status make_auto(
 		TRY(minimum_search(pl));
 	if (!met(pl))
 		return refuse(pl, out);
-	return planner_solve(pl, from, chosen, out);
+	return planner_solve(pl, from, chosen, true, out);
 }
 
 /* PLAN_KEEP_ALL and PLAN_SEGMENTS: one sequence, as it is. */
@@ -152,6 +152,11 @@ static enum status make_both(struct arena *a, const struct problem *p, const str
 	if (st != ST_OK && st != ST_BUDGET)
 		return st;
 	const bool fits = st == ST_OK;
+	if (fits && o->onlooker && o->onlooker->taken) { /* whoever waits has waited enough */
+		without->lower_bound = without->cost_once;
+		*out = without;
+		return ST_OK;
+	}
 	st = planner_init(&pl, a, p, o, d);
 	if (st == ST_OK && fits && !sequence_of(&pl, without, &from))
 		st = diag_nomem(d);
@@ -185,7 +190,7 @@ enum status plan_make(struct arena *a, const struct problem *p, const struct pla
 	}
 	const enum status st = both ? make_both(a, p, &less, &within, out, d)
 				    : make_one(a, p, o, out, d);
-	/* what was found until then, or not found, says nothing */
+	/* what was found until then, or not found, says nothing, unless it was taken */
 	if (st == ST_OK || st == ST_BUDGET)
 		TRY(onlooker_check(o->onlooker, d));
 	return st;

@@ -62,14 +62,37 @@ enum status candidates_seed(struct planner *pl, const struct bound_seed *seed, i
 /* The sequence that mode, PLAN_KEEP_ALL or PLAN_SEGMENTS, asks for. */
 enum status candidates_fixed(struct planner *pl, struct seq *q);
 
+/* What no plan within the budget can cost less than, and whether more work may raise it. */
+struct proof {
+	double bound;
+	bool tried, more; /* it was raised; it can be further */
+};
+/* A cost at which there is nothing left to do: what is cheaper by less than a millionth is no
+ * shorter step, as far as costs can tell. */
+static inline double proof_meets(const struct proof *p)
+{
+	return p->bound * (1 + 1e-6);
+}
+
+/* To whoever waits. */
+static inline void proof_tell(
+	const struct planner *pl, double cost, const struct proof *p, double done)
+{
+	const double once = pl->in->once_cost > 0 ? pl->in->once_cost : 1;
+	onlooker_far(pl->in->onlooker, done, "%.4g x one pass, gap at most %.2g %%", cost / once,
+		cost > p->bound ? 100 * (cost - p->bound) / cost : 0);
+}
+
 /* The cheapest sequence within x.target that `work` finds, from *best too when that is set; *best
- * out, not found when nothing fits. Stops at the cost *bound, which it may raise. */
-enum status portfolio(struct planner *pl, double *bound, double work, struct solution *best);
+ * out, not found when nothing fits. Stops where the bound is met, which it raises the first time,
+ * and where starts that differ all end at the same cost. */
+enum status portfolio(struct planner *pl, struct proof *proof, double work, struct solution *best);
 
 /* The cheapest plan within o->budget, at or above least_arena; `from` (or NULL) is a start. *chosen
- * out (unless NULL): what the plan was made from. */
+ * out (unless NULL): what the plan was made from. Its bound is what the search came upon, which
+ * `proves` raises further. */
 enum status planner_solve(struct planner *pl, const struct solution *from, struct solution *chosen,
-	struct plan **out);
+	bool proves, struct plan **out);
 
 /* *plan, made from `from`, with fetches as early as its budget has room, where there are any. */
 enum status prefetch(struct planner *pl, const struct solution *from, struct plan **plan);

@@ -12,7 +12,7 @@ static const double WORK_SECOND = 1e8, SEARCH_SHARE = 0.6;
 struct solver {
 	struct planner *pl;
 	struct solution best; /* fits x.target */
-	double bound;
+	struct proof proof;
 	struct plan *plan;      /* fits the budget */
 	struct solution chosen; /* what it was made from */
 };
@@ -81,7 +81,7 @@ static enum status search_best(struct solver *s, double work)
 	struct planner *pl = s->pl;
 	if (!s->best.found && pl->least.found && pl->least_final)
 		solution_set(pl, &s->best, &pl->least.q, pl->least.way, pl->least.cost);
-	return portfolio(pl, &s->bound, work, &s->best);
+	return portfolio(pl, &s->proof, work, &s->best);
 }
 
 /* The layout lost some bytes: search below the budget for live bytes with which it does not. What
@@ -160,21 +160,35 @@ static enum status bound_seeds(struct solver *s)
 			break;
 		TRY(bound_cost(pl->in, budget - (k ? room / 32 * (1 << k) / 2 : 0), &bound, pl->tmp,
 			seed, &nseed, pl->d));
-		s->bound = k == 0 ? bound : s->bound;
+		s->proof.bound = k == 0 ? bound : s->proof.bound;
 		TRY(candidates_seed(pl, seed, nseed));
 	}
 	return ST_OK;
 }
 
+/* With all its work, unless the search has seen that it comes to nothing. */
+static enum status prove(struct solver *s)
+{
+	const struct planner *pl = s->pl;
+	struct proof *proof = &s->proof;
+	if ((proof->tried && !proof->more) || s->plan->cost_total <= proof->bound * (1 + 1e-9))
+		return ST_OK;
+	proof_tell(pl, s->plan->cost_total, proof, -1);
+	return bound_raise(pl->in, pl->o->budget, s->plan->cost_total, pl->effort, &proof->bound,
+		&proof->more, pl->d);
+}
+
 /* From a sequence that fits the budget, if there is one; pl->least is set. */
-enum status planner_solve(
-	struct planner *pl, const struct solution *from, struct solution *chosen, struct plan **out)
+enum status planner_solve(struct planner *pl, const struct solution *from, struct solution *chosen,
+	bool proves, struct plan **out)
 {
 	struct solver s = {.pl = pl};
 	pl->x.rng = SEARCH_SEED;
 	pl->x.limit = 1e18;
 	if (from && from->found && !solution_set(pl, &s.best, &from->q, from->way, from->cost))
 		return diag_nomem(pl->d);
+	if (proves) /* the smallest plan known is within the budget */
+		onlooker_keep(pl->in->onlooker);
 	enum status st = bound_seeds(&s);
 	if (st == ST_OK)
 		st = search(&s);
@@ -182,15 +196,17 @@ enum status planner_solve(
 		st = prefetch(pl, &s.chosen, &s.plan);
 	if (st == ST_OK)
 		st = overlap(pl, &s.chosen, &s.plan);
-	if (st == ST_OK && s.plan->cost_total > s.bound * (1 + 1e-9))
-		st = bound_raise(
-			pl->in, pl->o->budget, s.plan->cost_total, pl->effort, &s.bound, pl->d);
+	if (st == ST_OK && proves)
+		st = prove(&s);
 	if (st == ST_OK) {
-		s.plan->lower_bound = s.bound < s.plan->cost_total ? s.bound : s.plan->cost_total;
+		const double bound = s.proof.bound;
+		s.plan->lower_bound = bound < s.plan->cost_total ? bound : s.plan->cost_total;
 		*out = s.plan;
 		if (chosen && !solution_set(pl, chosen, &s.chosen.q, s.chosen.way, s.chosen.cost))
 			st = diag_nomem(pl->d);
 	}
+	if (proves)
+		onlooker_take(pl->in->onlooker);
 	seq_free(&s.best.q);
 	seq_free(&s.chosen.q);
 	return st;

@@ -96,6 +96,9 @@ struct search {
 	double work, limit; /* done, allowed; about 10 ns a unit */
 	double until;       /* CLOCK_MONOTONIC seconds; 0: no clock */
 	bool nomem;
+	/* Of a sequence that fits, at a cost: NULL, or called whenever a cheaper one is found. */
+	void (*found)(void *user, double cost);
+	void *user;
 	/* scratch */
 	int *lastprod, *lastread, *trigger, *head, *next; /* [m], [m], [n], by position */
 	int cap_head;
@@ -169,9 +172,10 @@ enum { BOUND_SEEDS = 12 };
 enum status bound_cost(const struct inst *in, int64_t budget, double *bound, struct arena *a,
 	struct bound_seed *seed, int *nseed, struct diag *d);
 /* Raise *bound by looking at several moments at once, until it reaches `target`: the cost of a plan
- * at hand, beyond which there is nothing to prove. Work, which is counted, is in proportion to
- * `effort`. */
+ * at hand, beyond which there is nothing to prove. Work, which is counted, is at most in proportion
+ * to `effort`: it ends where it achieves little. *more out: it ended for want of work, and more
+ * would start anew. */
 enum status bound_raise(const struct inst *in, int64_t budget, double target, double effort,
-	double *bound, struct diag *d);
+	double *bound, bool *more, struct diag *d);
 
 #endif

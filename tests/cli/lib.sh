@@ -6,6 +6,7 @@ rm -rf "$4"
 mkdir -p "$4"
 cd "$4" || exit 1
 unset NO_COLOR
+export STINT_PROGRESS=0 # on a busy machine some commands take long enough to be told of
 checks=0
 
 fail()

@@ -15,7 +15,7 @@ expect 0 stint train dir --no-save $data $eval --epochs 3 --lr 0.1 --log b.jsonl
 
 # both formats hold the same curves; a chart is as wide as is usual, and in ASCII where nothing else is said
 expect 0 env LC_ALL=C "$STINT" show a.jsonl
-told "a.jsonl: 4 epochs, 420 steps" "loss  " "eval_loss  " "accuracy  " "f1  " " -> "
+told "a.jsonl: 4 epochs, 420 steps" "loss  " "held-out loss  " "accuracy  " "f1  " " -> "
 [ "$(awk '{ if (length > n) n = length } END { print n }' out)" -lt 80 ] || fail "wider than 80 columns"
 ! LC_ALL=C grep -q '[^ -~]' out || fail "not ASCII"
 tail -n +2 out | grep -v '^lr\|^seconds' >json.chart

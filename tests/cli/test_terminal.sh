@@ -1,6 +1,6 @@
 # What is drawn on a terminal fits it, on one line, and leaves nothing behind.
 . "$(dirname "$0")/lib.sh"
-unset COLUMNS
+unset COLUMNS STINT_PROGRESS
 
 # on COLUMNS COMMAND ...: with a terminal for messages; what stood there in `out`
 on() { python3 "$SOURCE/tests/cli/on_terminal.py" "$@"; }
@@ -42,7 +42,7 @@ expect 0 env CC=./../slow python3 "$SOURCE/tests/cli/on_terminal.py" 20 "$STINT"
 told "writing, and compil"
 one_line 20
 # and nothing where nobody looks
-expect 0 env CC=./../slow "$STINT" $compile -o quiet
+expect 0 env STINT_PROGRESS=1000 CC=./../slow "$STINT" $compile -o quiet
 [ ! -s err ] || fail "messages on a pipe"
 
 # and what is timed, without a thread beside it

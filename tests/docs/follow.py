@@ -39,6 +39,7 @@ def steps_of(text):
 
 def plain(line):
     """Without numbers, drawn curves, the columns' widths, and which epoch is the best."""
+    line = re.sub(r", data [\d.]+ s\b", "", line)  # where some of an epoch's time was spent on waiting for them
     line = re.sub(r"[\u2581-\u2588\u2800-\u28ff]+", "~", line)
     line = re.sub(r"\b(-?\d+(\.\d+)?(e[+-]?\d+)?)\b|[KMG]iB|\bB\b", lambda m: "N" if m[1] else "bytes", line)
     return " ".join(line.removesuffix("  best").split())
@@ -109,7 +110,7 @@ def main():
         run += " --effort 0.05" if re.search(r"/stint (plan|frontier) ", command) else ""
         run = run.replace(DATA, "data/") if x.fifth else run
         done = subprocess.run(["sh", "-c", run], cwd=x.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, env={**os.environ, "COLUMNS": "80", "STINT_CACHE": str(x.work / "cache")})
+                              stderr=subprocess.STDOUT, text=True, env={**os.environ, "COLUMNS": "80", "STINT_PROGRESS": "0", "STINT_CACHE": str(x.work / "cache")})
         printed = done.stdout.splitlines()
         everything += printed
         print(f"$ {run}\n{done.stdout}", flush=True)

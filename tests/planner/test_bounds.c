@@ -36,7 +36,8 @@ static double single(struct arena *a, const struct inst *in, int64_t budget, str
 static double raised(
 	const struct inst *in, int64_t budget, double from, double effort, struct diag *d)
 {
-	assert_int_equal(bound_raise(in, budget, NONE, effort, &from, d), ST_OK);
+	bool more;
+	assert_int_equal(bound_raise(in, budget, NONE, effort, &from, &more, d), ST_OK);
 	return from;
 }
 

@@ -1,4 +1,4 @@
-#include "cli/terminal.h"
+#include "api/terminal.h"
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
