@@ -69,7 +69,7 @@ def write(run):
     listed = subprocess.run(["ctest", "--test-dir", BUILD, "-N"], capture_output=True, text=True, check=True).stdout
     names = set(re.findall(r"Test +#\d+: (\S+)", listed))
     kept = {**read(KEPT), **run}
-    KEPT.write_text("# Processor seconds of tests, from empty caches: tests/tiers/seconds.py write build/seconds.txt\n" +
+    KEPT.write_text("# Processor seconds of tests, from empty caches: python3 tests/tiers/seconds.py write build/seconds.txt\n" +
                     "".join(f"{name} {kept[name]:.1f}\n" for name in sorted(kept) if name in names))
     print(f"{len(names & kept.keys())} of {len(names)} tests stand in {KEPT}")
 
@@ -92,7 +92,7 @@ def judge(kept, runs):
     print(f"{len(both)} tests beside tests/seconds.txt, on a machine that takes {times:.2f} times as long: "
           f"{len(bad)} tests and {len(areas)} areas have grown by half")
     if bad or areas:
-        print("where that is meant: tests/tiers/seconds.py write build/seconds.txt, and say why in the commit")
+        print("where that is meant: python3 tests/tiers/seconds.py write build/seconds.txt, and say why in the commit")
     return bool(bad or areas)
 
 

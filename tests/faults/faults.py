@@ -1,0 +1,201 @@
+"""Seeded faults (faults.txt): does a test see each of them?
+
+    faults.py check                      each text stands once, and the file with the fault in it compiles
+    faults.py run [OPTION...]            the quick tests on a copy of the tree, build-faults/, for each fault until one fails
+    faults.py show                       what is known (results.txt): caught, not, by folder
+
+    --sample N --seed S                  N of those without a result, drawn by S; without it all of them
+    --seconds S                          tests of a fault take no more than S processor seconds (2400): then it counts as not caught
+    --again                              those that were not caught, once more
+    --tier all                           tests of `all`: for those which quick does not catch
+
+A fault is an edit: it survives what is written around it. Results are kept as they come, so that a run may end at any time. Tests
+that are known to run the file's code come first (tests/tiers/choose.py), then the other quick ones, the cheapest first.
+"""
+import argparse
+import collections
+import pathlib
+import random
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+COPY = ROOT / "build-faults"
+RESULTS = HERE / "results.txt"
+Fault = collections.namedtuple("Fault", "file what old new")
+
+
+def faults():
+    text = (HERE / "faults.txt").read_text()
+    for entry in re.split(r"\n\n+", text.partition("\n\n")[2].strip()):
+        head, old, new = re.fullmatch(r"(.*)\n- (.*)\n\+ (.*)", entry).groups()
+        file, what = head.split(": ", 1)
+        yield Fault(file, what, old, new)
+
+
+def pattern(old):
+    """Any white space between words and marks, as clang-format leaves it."""
+    return re.compile(r"\s*".join(map(re.escape, re.findall(r"\w+|\S", old))))
+
+
+def applied(fault, text):
+    found = list(pattern(fault.old).finditer(text))
+    if len(found) != 1:
+        sys.exit(f"{fault.file}: {fault.what}: its text stands {len(found)} times")
+    at = found[0]
+    return text[:at.start()] + fault.new + text[at.end():]
+
+
+def results():
+    known = {}
+    if RESULTS.exists():
+        for line in RESULTS.read_text().splitlines():
+            outcome, _, name = line.partition(" | ")
+            known[name] = outcome.strip()
+    return known
+
+
+def name_of(fault):
+    return f"{fault.file}: {fault.what}"
+
+
+def keep(fault, outcome):
+    known = {**results(), name_of(fault): outcome}
+    known = {name_of(f): known[name_of(f)] for f in faults() if name_of(f) in known}
+    RESULTS.write_text("".join(f"{o:<32} | {n}\n" for n, o in known.items()))
+    print(f"{outcome:<32} | {name_of(fault)}", flush=True)
+
+
+def sh(text, **more):
+    return subprocess.run(["sh", "-c", text], cwd=COPY, capture_output=True, text=True, errors="replace", **more)
+
+
+def copy_tree():
+    """What git knows, as it lies here: only what differs is written, so that little is built again."""
+    COPY.mkdir(exist_ok=True)
+    subprocess.run(f"git ls-files -z | rsync -a --checksum --files-from=- --from0 . {COPY}/", shell=True, cwd=ROOT, check=True)
+    done = sh("cmake -B build -DSTINT_TESTS=ON -DSTINT_WERROR=OFF >build.log 2>&1 && cmake --build build -j$(nproc) >>build.log 2>&1")
+    if done.returncode:
+        sys.exit(f"{COPY}/build.log: the copy does not build")
+
+
+def costs():
+    path = ROOT / "tests" / "seconds.txt"
+    return {n: float(s) for n, s in (x.split() for x in path.read_text().splitlines() if x[0] != "#")}
+
+
+def order(fault, tier):
+    """Tests, the likely ones first."""
+    likely = sh(f"python3 tests/tiers/choose.py 100000 {fault.file}").stdout.split()
+    listed = sh("ctest --test-dir build -N" + (" -L '^quick$'" if tier == "quick" else "")).stdout
+    tests = [t for t in re.findall(r"Test +#\d+: (\S+)", listed) if not t.startswith("house.")]
+    cost = costs()
+    first = [t for t in likely if t in tests]
+    return sorted(first, key=lambda t: cost.get(t, 5)) + sorted(set(tests) - set(first), key=lambda t: cost.get(t, 5))
+
+
+def built(tests):
+    """The programs that these tests run, built; the build's own word where it fails."""
+    names = "|".join(map(re.escape, tests))
+    words = sh(f"ctest --test-dir build -N -V -R '^({names})$' | grep -o \"$PWD/build/[[:alnum:]_]*\" | sed 's|.*/||' | sort -u").stdout.split()
+    known = set(re.findall(r"^\.\.\. (\w+)", sh("cmake --build build --target help").stdout, re.M))
+    return sh(f"cmake --build build -j$(nproc) --target {' '.join(sorted(known & set(words)))}").returncode == 0
+
+
+def first_failure(tests, tier, seconds):
+    """The first test that fails, in groups so that ctest is not asked for each."""
+    cost, spent, at = costs(), 0.0, 0
+    while at < len(tests):
+        group, took = [], 0.0
+        while at < len(tests) and (not group or (took + cost.get(tests[at], 5) <= 20 and len(group) < 12)):
+            took += cost.get(tests[at], 5)
+            group.append(tests[at])
+            at += 1
+        spent += took
+        if spent > seconds and spent > took:
+            return None, f"not in {seconds:.0f} s"
+        if not built(group):
+            return "the build", None
+        names = "|".join(map(re.escape, group))
+        done = sh(f"tier={tier}; . tests/env.sh; ctest --test-dir build --stop-on-failure -j2 --timeout 600 -R '^({names})$'")
+        failed = re.search(r"^\s*\d+ - (\S+) \((?!Not Run)", done.stdout, re.M)
+        if failed:
+            return failed[1], None
+    return None, "not caught"
+
+
+def run_one(fault, tier, seconds):
+    path = COPY / fault.file
+    whole = path.read_text()
+    path.write_text(applied(fault, whole))
+    try:
+        caught, why = first_failure(order(fault, tier), tier, seconds)
+    finally:
+        path.write_text(whole)
+    keep(fault, f"{tier}: {caught}" if caught else f"{tier}: {why}")
+
+
+def run(o):
+    known = results()
+    missed = lambda f: not caught(known[name_of(f)])
+    left = [f for f in faults() if name_of(f) not in known or (o.again and missed(f))]
+    if o.sample:
+        left = random.Random(o.seed).sample(left, min(o.sample, len(left)))
+    copy_tree()
+    for fault in left:
+        run_one(fault, o.tier, o.seconds)
+    show()
+
+
+def caught(outcome):
+    return ": not" not in outcome
+
+
+def check():
+    """In place of a build: the compiler's opinion of each text alone; of a kernel, where it stands in texts, only that it is there once."""
+    bad = 0
+    mpi = subprocess.run(["pkg-config", "--cflags-only-I", "ompi-c"], capture_output=True, text=True).stdout.split()
+    for f in faults():
+        text = applied(f, (ROOT / f.file).read_text())
+        if not f.file.endswith(".c"):
+            continue
+        done = subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", '-DSTINT_VERSION="0"', "-fsyntax-only", "-w", "-I.", "-Iruntime", "-iquotekernels",
+                               f"-iquote{pathlib.Path(f.file).parent}", "-Ibuild/import", *mpi, "-x", "c", "-"], input=text, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            bad += 1
+            print(f"{name_of(f)}: does not compile\n{done.stderr[:300]}")
+    print(f"{len(list(faults()))} faults, {bad} of them do not compile")
+    return bad > 0
+
+
+def show():
+    known = results()
+    by = collections.defaultdict(lambda: [0, 0])
+    for name, outcome in known.items():
+        by[name.split("/")[0]][0] += caught(outcome)
+        by[name.split("/")[0]][1] += 1
+    for folder, (hit, n) in sorted(by.items()):
+        print(f"{folder:<10} {hit} of {n}")
+    hit, n = sum(x for x, _ in by.values()), sum(x for _, x in by.values())
+    print(f"caught {hit} of {n} tried ({100 * hit / max(n, 1):.0f} %), of {len(list(faults()))} faults")
+    for name, outcome in known.items():
+        if not caught(outcome):
+            print(f"  {outcome}: {name}")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("what", choices=["check", "run", "show"])
+    p.add_argument("--sample", type=int)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--seconds", type=float, default=2400)
+    p.add_argument("--again", action="store_true")
+    p.add_argument("--tier", choices=["quick", "all"], default="quick")
+    o = p.parse_args()
+    return {"check": check, "run": lambda: run(o), "show": show}[o.what]()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
