@@ -18,7 +18,7 @@ ROOT = covers.ROOT
 BUILD = ROOT / "build"
 AREAS = {"base": ["planner", "import"], "graph": ["step", "ops.match"], "bridge": ["from_graph"], "codegen": ["emit", "step"],
          "compile": ["api"], "packaging": ["install"], "debian": ["install"], "python": ["python"], "examples": ["cli.models"],
-         "docs": ["docs.links"], "tools": ["house.layers"]}
+         "docs": ["docs.links"], "tools": ["house.layers"], "ops": ["ops.match", "ops.softmax"], "runtime": ["runtime", "step"]}
 UNKNOWN = 5.0  # seconds of a test that has no figure
 
 
@@ -44,8 +44,11 @@ class Chooser:
                     source, _, names = line.partition(": ")
                     self.covers[source] = names.split()
 
-    def area(self, word):
-        return [t for t in self.tests if t == word or t.startswith((word + ".", word + "_"))]
+    def area(self, word, file):
+        """All of an area; first those that have a word of the file's name in theirs."""
+        words = set(re.split(r"[^a-z]+", file.stem)) - {"cmd", "test"}
+        found = [t for t in self.tests if t == word or t.startswith((word + ".", word + "_"))]
+        return sorted(found, key=lambda t: not words & set(re.split(r"[^a-z]+", t)[1:]))
 
     def named(self, file):
         path = str(ROOT / file)
@@ -85,7 +88,7 @@ class Chooser:
     def tests_of(self, name):
         file = pathlib.Path(name)
         folder = file.parts[1] if file.parts[0] == "tests" and len(file.parts) > 2 else file.parts[0]
-        return self.of(file, {str(file)}) or [t for word in AREAS.get(folder, [folder]) for t in self.area(word)]
+        return self.of(file, {str(file)}) or [t for word in AREAS.get(folder, [folder]) for t in self.area(word, file)]
 
 
 def main():

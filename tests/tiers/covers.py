@@ -2,6 +2,8 @@
 
     covers.py record [TEST...]      runs tests (the quick ones) of a build with gcov's counters, in build-cover/, each apart
     covers.py write                 tests/covers.txt from what was recorded, for every file the few tests that together run what any of them runs
+    covers.py links                 tests/covers.txt by what the programs of a plain build hold, without running anything: for a file, the tests
+                                    whose programs have it and little else; coarser, and a second's work
 
 A counter that a test has moved is an arc of a function that it went along (gcov's .gcda files, which are read here: gcov
 itself would be run once for each test and object). For each file tests are taken one after the other, the one that adds most
@@ -26,6 +28,7 @@ RECORDED = BUILD / "covers.json"
 KEPT = ROOT / "tests" / "covers.txt"
 FUNCTION, ARCS = 0x01000000, 0x01a10000  # tags of gcc/gcov-io.h
 ENOUGH, MOST = 0.98, 5
+FOLDERS = ("base", "graph", "planner", "bridge", "view", "codegen", "import", "ops", "runtime", "data", "train", "compile", "api", "cli")
 
 
 def arcs_of(path):
@@ -119,8 +122,37 @@ def write():
     print(f"{len(by_file)} files stand in {KEPT}")
 
 
+def sources_in(program):
+    """Names of the sources that a program is linked from, as its table of symbols has them."""
+    listed = subprocess.run(["readelf", "-sW", program], capture_output=True, text=True).stdout
+    return {line.split()[-1] for line in listed.splitlines() if " FILE " in line and line.endswith(".c")}
+
+
+def links():
+    build = ROOT / "build"
+    product = {p.name: p.relative_to(ROOT).as_posix() for folder in FOLDERS for p in (ROOT / folder).rglob("*.c")}
+    holds, programs = {}, collections.defaultdict(list)
+    for name, command, _ in tests_of(build):
+        path = pathlib.Path(command[2])
+        if path.parent == build and path.name != "stint" and not name.startswith("gpu."):
+            programs[path].append(name)
+    for path in programs:
+        holds[path] = sources_in(path) & product.keys()
+    by_file = collections.defaultdict(list)
+    for path in sorted(holds, key=lambda p: (len(holds[p]), p.name)):
+        for source in holds[path]:
+            # one that has everything, as the examples of operators have, says nothing
+            if len(holds[path]) < len(product) / 3 and len(by_file[source]) < 3 * MOST:
+                by_file[source].append(programs[path][0])
+    KEPT.write_text("# Which tests' programs hold a file and little else: python3 tests/tiers/covers.py links\n" +
+                    "".join(f"{product[source]}: {' '.join(by_file[source])}\n" for source in sorted(by_file, key=product.get) if by_file[source]))
+    print(f"{len(by_file)} of {len(product)} files stand in {KEPT}")
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["record"]:
+    if sys.argv[1:] == ["links"]:
+        links()
+    elif sys.argv[1:2] == ["record"]:
         record(set(sys.argv[2:]))
     elif sys.argv[1:] == ["write"]:
         write()
