@@ -5,4 +5,5 @@ export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}"
 export STINT_CACHE="$PWD/build/kept" CCACHE_DIR="$PWD/build/ccache" CC="${CC:-ccache cc}"
 # What is compiled for its values alone, by a faster compiler (tests/README.md).
 export STINT_TEST_CC="${STINT_TEST_CC-tcc}"
-[ "$tier" = all ] || export STINT_TEST_DRAWS="${STINT_TEST_DRAWS:-1}" STINT_TEST_CC_FIRST="${STINT_TEST_CC_FIRST:-1}"
+export STINT_TEST_CC_FIRST="${STINT_TEST_CC_FIRST:-1}"
+[ "$tier" = all ] || export STINT_TEST_DRAWS="${STINT_TEST_DRAWS:-1}"
