@@ -27,20 +27,17 @@ rm -f build.log
 started=$(date +%s)
 cmake --build build -j"$(nproc)" >build/build.log 2>&1 || { tail -n 60 build/build.log >&2; exit 1; }
 echo "built in $(($(date +%s) - started)) s"
-# Threads that wait for others give up their processor soon: tests share the machine.
-export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}"
-# Steps have their runtime in common, and some are the same in several tests: compiled once.
-export STINT_CACHE="$PWD/build/kept" CCACHE_DIR="$PWD/build/ccache" CC="${CC:-ccache cc}"
-# What is compiled for its values alone, by a faster compiler (tests/README.md).
-export STINT_TEST_CC="${STINT_TEST_CC-tcc}"
-if [ $tier = quick ]; then
-	export STINT_TEST_DRAWS="${STINT_TEST_DRAWS:-1}" STINT_TEST_CC_FIRST="${STINT_TEST_CC_FIRST:-1}"
-	[ -n "$names" ] || set -- -L '^quick$' "$@"
-fi
+. tests/env.sh
+# What each test costs (tests/tiers/seconds.py).
+export STINT_SECONDS="${STINT_SECONDS:-$PWD/build/seconds.txt}"
+rm -f "$STINT_SECONDS"
+[ $tier = all ] || [ -n "$names" ] || set -- -L '^quick$' "$@"
 [ -z "$names" ] || set -- -R "$names" "$@"
 [ ! -t 1 ] || set -- --progress "$@" # which one, how many of how many
-rc=0
+rc=0 started=$(date +%s)
 ctest --test-dir build --output-on-failure --no-tests=error -j"$(nproc)" "$@" || rc=$?
+[ ! -s "$STINT_SECONDS" ] || awk -v passed=$(($(date +%s) - started)) '{ sum += $2 }
+	END { printf "%d tests in %d s, %.0f s of processor time (each: %s)\n", NR, passed, sum, ENVIRON["STINT_SECONDS"] }' "$STINT_SECONDS"
 if [ $rc != 0 ] && [ -s build/Testing/Temporary/LastTestsFailed.log ]; then
 	echo "again, one by one:"
 	sed "s|^[0-9]*:|	tests/run.sh $tier |" build/Testing/Temporary/LastTestsFailed.log

@@ -1,24 +1,25 @@
 #!/bin/sh
-# model.sh STINT COMPARE CASE WORK [--brief] [OPTION...]: one model against PyTorch's loss, outputs, gradients and running
+# model.sh STINT COMPARE CASE WORK [--ways WAY,...] [OPTION...]: one model against PyTorch's loss, outputs, gradients and running
 # statistics: with the library, portable, portable in double precision, and, bit for bit the same, at the smallest budget; in
 # bf16, where PyTorch's own error says how far off that may be, any element and, tensor by tensor, the norm; and in fp16, which
 # has 3 bits more; what is trained changes by its gradient; and three steps of training at the smallest budget, on the same
-# data, bring the loss down. --brief: of these with the library only, and at the smallest budget.
+# data, bring the loss down. --ways: of portable, double, bf16 and fp16 these, or none; the library's and the smallest budget's always.
 # CASE is a folder as tests/oracle/make.py writes it; what it lacks is in the folder above; a tolerance of `random` says that
 # the model draws numbers, and that there is no reference. Options are for `stint compile`; with --no-outputs, outputs are not
 # compared. (The model holds epsilon and the like as float32: that is 1e-8 off.)
 stint=$1 compare=$2 case=$3 work=$4
 step_of=${compare%/*}/check_step # built beside it
 shift 4
-brief=
-[ "${1:-}" != --brief ] || { brief=yes; shift; }
+ways=portable,double,bf16,fp16
+[ "${1:-}" != --ways ] || { ways=$2; shift 2; }
 more=$* outputs=
 case " $more " in *" --no-outputs "*) outputs=--no-outputs ;; esac
 rm -rf "$work" && mkdir -p "$work" || exit 1
-# Optimizing takes most of the time and changes no bit: what the library's step, which is optimized, and the smallest
-# budget's have in common is compared.
+# Optimizing takes most of the time and changes no bit: what the library's step, which is optimized where there are other ways, and
+# the smallest budget's have in common is compared.
 optimized="${CFLAGS:--O1 -march=native}"
 export CFLAGS="${CFLAGS:--O0 -march=native}"
+[ "$ways" != none ] || optimized=$CFLAGS
 
 . "${0%/*}/case.sh"
 
@@ -76,16 +77,17 @@ complete || exit 1
 as_is=$CFLAGS CFLAGS=$optimized
 check "$single" library || { echo "FAILED: with the library"; failed=1; }
 CFLAGS=$as_is
-if [ -z "$brief" ]; then
-	check "$single" portable --portable || { echo "FAILED: portable"; failed=1; }
-	check "$double" double --portable --precision fp64 || { echo "FAILED: double precision"; failed=1; }
-fi
-if [ -n "$narrow" ] && [ -z "$brief" ]; then
+goes() { # WAY
+	case ,$ways, in *,$1,*) ;; *) return 1 ;; esac
+}
+! goes portable || check "$single" portable --portable || { echo "FAILED: portable"; failed=1; }
+! goes double || check "$double" double --portable --precision fp64 || { echo "FAILED: double precision"; failed=1; }
+if [ -n "$narrow" ]; then
 	rounding=$(rounding_of 1)
-	check "$narrow" narrow --precision bf16 || { echo "FAILED: bf16"; failed=1; }
+	! goes bf16 || check "$narrow" narrow --precision bf16 || { echo "FAILED: bf16"; failed=1; }
 	half=$(awk "BEGIN { print $narrow / 8 }") rounding=$(rounding_of 0.25)
 	# where slopes overflow at the loss's first scale, the step is left out
-	[ "$only" = bf16-only ] || check "$half" narrow --precision fp16 || { echo "FAILED: fp16"; failed=1; }
+	[ "$only" = bf16-only ] || ! goes fp16 || check "$half" narrow --precision fp16 || { echo "FAILED: fp16"; failed=1; }
 	rounding=
 fi
 step least --budget min && "$compare" --identical "$work/library.safetensors" "$work/least.safetensors" ||

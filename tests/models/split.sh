@@ -1,9 +1,10 @@
 #!/bin/sh
-# split.sh STINT COMPARE CASE WORK: the first layers in slices of the batch against the whole batch, portable in double
+# split.sh STINT COMPARE CASE WORK [--double]: the first layers in slices of the batch against the whole batch, portable in double
 # precision; and the same bits at the smallest budget, with the library (in bf16, too, where the case has a file `narrow`). Where
 # the case has a file `apart`, all of the model in slices: batch norm with frozen statistics, and dropout, whose mask is the
-# whole batch's.
+# whole batch's. --double: of these the first.
 stint=$1 compare=$2 case=$3 work=$4
+double=${5:-}
 rm -rf "$work" && mkdir -p "$work" || exit 1
 export CFLAGS="${CFLAGS:--O0 -march=native}"
 read -r batch rows <"$case/shards"
@@ -37,6 +38,7 @@ same() { # NAME NAME
 step whole --portable --precision fp64 && step double --split "$slices" --portable --precision fp64 || failed=1
 until=$(sed -n "s/.*up to '\(.*\)', nodes run in.*/\1/p" "$work/double.log")
 "$compare" 1e-12 "$work/whole.safetensors" "$work/double.safetensors" || { echo "FAILED: double"; failed=1; }
+[ -z "$double" ] || exit $failed
 step least --split "$slices:$until" --budget min || failed=1
 step all --split "$slices:$until" && same all least || failed=1
 if [ -e "$case/narrow" ]; then
