@@ -92,7 +92,7 @@ expect 3 stint compile "$qat" --loss cross-entropy --optimizer sgd:lr=0.1 --no-b
 said "rounds to whole numbers, which has no gradient" "--qat trains it"
 absent none
 # a forward pass wants no gradient
-expect 0 stint compile "$qat" --loss none --no-build -o none
+expect 0 stint compile "$qat" --loss none --no-build -o forward
 for budget in 100% min; do
 	expect 0 stint compile "$qat" --loss cross-entropy --optimizer sgd:lr=0.1 --qat --budget $budget -o qat.$budget
 	expect 0 stint train qat.$budget --input "$case/input0.npy" --target "$case/target.npy" --epochs 3 --checkpoint qat.$budget.kept
