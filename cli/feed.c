@@ -167,7 +167,8 @@ static enum status check_labels(const struct feed *f, const struct dataset *data
 		return diag_fail(d, ST_INVALID, NULL, NULL, "%s", message);
 	if (at < 0)
 		return ST_OK;
-	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path}, NULL,
+	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
+		"--skip-bad takes another sample instead",
 		"sample %" PRId64 " has label %" PRId64 ", out of range for %" PRId64 " classes",
 		at, value, f->classes);
 }

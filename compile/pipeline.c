@@ -41,6 +41,7 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 	import.adapted = p->o->lora || p->o->adapter;
 	import.train_name = from.train;
 	import.output = p->loss.output;
+	import.qat |= p->loss.none; /* where nothing trains, what rounds needs no gradient */
 	if (!import.unbound)
 		import.read = p->loss.none     ? IMPORT_READ_ANY
 			      : p->loss.output ? IMPORT_READ_OUTPUTS

@@ -80,25 +80,94 @@ static enum status check_inputs(const struct graph_copy *c, const struct node *n
 	return ST_OK;
 }
 
-/* What t is a view of, in its own shape and type: Identity, a Cast between reals, a Reshape that
- * changes nothing. */
-static struct tensor *read_past(struct tensor *t)
+/* --- Views: a gradient is added to what they are of where their reader stands, not where the file
+ * has them. A weight that many layers share through views at the file's beginning would have all
+ * its gradients wait for the end. --- */
+
+static bool is_view(const struct node *n)
 {
-	while (t && t->maker && (t->maker->op->traits & (OP_VIEW | OP_STOP)) == OP_VIEW &&
-		t->dtype == t->maker->in[0]->dtype && tensor_same_shape(t, t->maker->in[0]))
-		t = t->maker->in[0];
-	return t;
+	return n && (n->op->traits & (OP_VIEW | OP_STOP)) == OP_VIEW;
 }
 
-/* Nobody reads such a view, so that a gradient is added to what it is of where the reader stands,
- * not where the file has the view: a weight that many layers share through Identity nodes at the
- * file's beginning would have all its gradients wait for the end. Outputs keep theirs, and with it
- * their name. */
+/* What t is a view of, in its own shape and type, over others or not: Identity, a Cast between
+ * reals, a Reshape that changes nothing, or back. */
+static struct tensor *read_past(struct tensor *t)
+{
+	struct tensor *same = t;
+	while (t && is_view(t->maker) && t->dtype == t->maker->in[0]->dtype) {
+		t = t->maker->in[0];
+		same = tensor_same_shape(t, same) ? t : same;
+	}
+	return same;
+}
+
+/* Nobody reads such a view. Outputs keep theirs, and with it their name. */
 static void read_past_views(struct graph *g)
 {
 	for (int i = 0; i < g->nnode; i++)
 		for (int k = 0; k < g->node[i]->nin; k++)
 			g->node[i]->in[k] = read_past(g->node[i]->in[k]);
+}
+
+struct sinking {
+	struct node **list, **chain;
+	bool *placed; /* by node */
+	int n;
+};
+
+static void sink(struct sinking *s, struct node *n)
+{
+	s->list[s->n++] = n;
+	s->placed[n->id] = true;
+}
+
+/* Its shape, where that is an input, is known. */
+static bool sinks(const struct node *n)
+{
+	bool known = is_view(n);
+	for (int k = 1; known && k < n->nin; k++)
+		known = !n->in[k] || !n->in[k]->maker;
+	return known;
+}
+
+static void sink_before_reader(struct sinking *s, int nin, struct tensor *const *in)
+{
+	for (int k = 0; k < nin; k++) {
+		int n = 0;
+		struct node *maker = in[k] ? in[k]->maker : NULL;
+		for (; maker && sinks(maker) && !s->placed[maker->id]; maker = maker->in[0]->maker)
+			s->chain[n++] = maker;
+		while (n > 0)
+			sink(s, s->chain[--n]);
+	}
+}
+
+/* The others stand right before what reads them first, or at the end. */
+static enum status sink_views(struct graph *g)
+{
+	struct arena *a = g->arena;
+	struct sinking s = {.list = ARENA_ARRAY(a, struct node *, g->nnode + 1),
+		.chain = ARENA_ARRAY(a, struct node *, g->nnode + 1),
+		.placed = ARENA_ARRAY(a, bool, g->nnode + 1)};
+	if (!s.list || !s.chain || !s.placed)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < g->nnode; i++) {
+		const struct node *n = g->node[i];
+		if (sinks(n))
+			continue;
+		sink_before_reader(&s, n->nin, n->in);
+		for (int k = 0; k < n->nalt; k++)
+			sink_before_reader(&s, n->nin, n->alt[k]);
+		sink(&s, g->node[i]);
+	}
+	for (int i = 0; i < g->nnode; i++)
+		if (!s.placed[i])
+			sink(&s, g->node[i]);
+	for (int i = 0; i < g->nnode; i++) {
+		g->node[i] = s.list[i];
+		g->node[i]->id = i;
+	}
+	return ST_OK;
 }
 
 /* --- What is said of many nodes at once --- */
@@ -160,6 +229,7 @@ static enum status lower_all(
 		TRY(lower_node(&c, g->node[i], o));
 	}
 	read_past_views(c.to);
+	TRY(sink_views(c.to));
 	return graph_copy_end(&c, out);
 }
 

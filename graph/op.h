@@ -116,6 +116,11 @@ struct op_def {
 	 * be known when compiling and never trained. */
 	unsigned weights, known;
 	struct op_bias bias;
+	/* Where an attribute tells of each input which axis counts the outputs: its name, and
+	 * whether by that text one axis of input k, of `rank`, does; it is *axis, and *behind axes
+	 * of the output lie behind the one that it becomes. */
+	const char *equation;
+	bool (*counts)(const char *equation, int k, int rank, int *axis, int *behind);
 
 	/* Of an operator that stint does not have: what to do about it. The record is no more than
 	 * this, and op_index_find does not find it. */

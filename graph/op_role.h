@@ -15,6 +15,7 @@ enum op_role {
 	ROLE_REDUCE_SUM, /* attributes axes, keepdims */
 	ROLE_COPY,       /* an identity that is executed */
 	ROLE_IDENTITY,   /* an identity as files spell it */
+	ROLE_CAST,       /* the same numbers in another type, as files spell it */
 	ROLE_CONSTANT,   /* a value as files spell it */
 	ROLE_STOP,       /* an identity through which no gradient passes */
 	ROLE_BUFFER,     /* a buffer of the model, and the value that it has after the step */

@@ -107,15 +107,42 @@ static enum status bind_axis(struct importer *im, const char *input, int axis, c
 	return ST_OK;
 }
 
+/* "'N', 'H', 'W'": names of axes, as --dim takes them; NULL: there are none. */
+static const char *axes_list(const struct importer *im)
+{
+	const Onnx__GraphProto *p = im->m.proto->graph;
+	struct arena *a = im->m.arena;
+	struct names seen = {.arena = a};
+	const char *list = NULL;
+	for (size_t i = 0; i < p->n_input; i++) {
+		const Onnx__TensorShapeProto *shape = input_shape(p->input[i]);
+		for (size_t k = 0; shape && k < shape->n_dim && k < RANK_MAX; k++) {
+			const char *name = symbol(shape->dim[k]);
+			void **at = *name ? names_at(&seen, name) : NULL;
+			if (!at || *at)
+				continue;
+			*at = p->input[i];
+			list = list ? arena_printf(a, "%s, '%s'", list, name)
+				    : arena_printf(a, "'%s'", name);
+		}
+	}
+	return list;
+}
+
 /* Every --dim must name something: a slip of the pen would otherwise go unseen. */
 static enum status check_used(struct importer *im)
 {
 	enum status worst = ST_OK;
 	for (int i = 0; i < im->o->ndim; i++) {
 		const struct binding *b = names_get(&im->dim, im->o->dim[i].name);
+		const char *axes = b->in_model ? NULL : axes_list(im);
 		if (!b->in_model)
 			worst = diag_fail(im->d, ST_USAGE, &(struct where){.file = im->m.path},
-				"`stint show MODEL.onnx` lists the inputs and their axes",
+				axes ? arena_printf(im->m.arena,
+					       "axes with names are %s; `stint show MODEL.onnx` "
+					       "lists the inputs and their axes",
+					       axes)
+				     : "`stint show MODEL.onnx` lists the inputs and their axes",
 				"--dim %s: no input has an axis of that name, or such an axis",
 				im->o->dim[i].name);
 	}

@@ -23,6 +23,7 @@ struct head {
 	const struct op_def *op;
 	Tensor *weight, *bias; /* bias: NULL where it has none */
 	int axis, bias_axis;   /* which counts outputs */
+	int behind;            /* axes of what it makes behind the one that does */
 	int64_t outputs;       /* so far */
 };
 
@@ -59,14 +60,19 @@ static const struct op_def *record(const struct head *h, const Node *n)
 	return record_of(h->im, n, h->im->top.opset);
 }
 
-/* The initializer behind a name, maybe transposed; NULL: it is computed. */
+static bool only_passes(const struct op_def *op)
+{
+	return op->role == ROLE_IDENTITY || op->role == ROLE_CAST;
+}
+
+/* The initializer behind a name, maybe transposed or of another type; NULL: it is computed. */
 static Tensor *behind(const struct head *h, const char *name, bool *turned)
 {
 	for (size_t steps = 0; steps <= h->graph->n_node; steps++) {
 		Tensor *t = names_get(&h->initializer, name);
 		const Node *n = t ? NULL : names_get(&h->maker, name);
 		const struct op_def *op = n && n->n_input ? record(h, n) : NULL;
-		if (t || !op || (op->role != ROLE_TRANSPOSE && op->role != ROLE_IDENTITY))
+		if (t || !op || (op->role != ROLE_TRANSPOSE && !only_passes(op)))
 			return t;
 		*turned ^= op->role == ROLE_TRANSPOSE;
 		name = text_of(n->input[0]);
@@ -82,21 +88,60 @@ static const char *constant_behind(const struct head *h, const char *name)
 	return op && op->role == ROLE_CONSTANT ? name : NULL;
 }
 
-/* Whether n is a product with a weight; then it is the head, or another as near as that. */
-static bool take_product(struct head *h, Node *n, const char **constant)
+/* A product with what may be a weight of as many outputs as one likes. */
+static bool is_product(const struct op_def *op)
 {
-	const struct op_def *op = record(h, n);
+	return op_adapter(op) == ADAPTER_LINEAR || op_adapter(op) == ADAPTER_CONV || op->counts;
+}
+
+/* The inputs of product n that may be its weight: from *first on; their end. */
+static int weights_end(const struct op_def *op, const Node *n, int *first)
+{
+	*first = op->counts ? 0 : op->adapter->weight;
+	const int end = op->counts ? (int)n->n_input : op->adapter->weight + 1;
+	return end < (int)n->n_input ? end : (int)n->n_input;
+}
+
+/* Whether an equation tells that. One of more letters than ever make sense tells nothing. */
+static bool equation_counts(
+	const Node *n, const struct op_def *op, int k, int rank, int *axis, int *behind)
+{
+	char text[256] = "";
+	for (size_t i = 0; i < n->n_attribute; i++) {
+		const Onnx__AttributeProto *a = n->attribute[i];
+		if (strcmp(text_of(a->name), op->equation) != 0)
+			continue;
+		if (a->s.len >= sizeof text)
+			return false;
+		if (a->s.len)
+			memcpy(text, a->s.data, a->s.len);
+		text[a->s.len] = 0;
+	}
+	return op->counts(text, k, rank, axis, behind);
+}
+
+/* Which axis of initializer t, input k of product n, counts outputs, and how many lie behind it. */
+static bool counting_axis(
+	const Node *n, const struct op_def *op, int k, const Tensor *t, int *axis, int *behind)
+{
+	const int rank = (int)t->n_dims;
+	if (op->counts)
+		return equation_counts(n, op, k, rank, axis, behind);
+	const bool told = op->bias.input || (op->bias.turned && rank == 2);
+	*axis = told ? bias_axis(&op->bias, n) : rank - 1;
+	*behind = op_adapter(op) == ADAPTER_CONV ? rank - 2 : 0;
+	return true;
+}
+
+/* Whether input k of product n is a weight; then n is the head, or another as near as that. */
+static bool take_weight(struct head *h, Node *n, const struct op_def *op, int k)
+{
 	bool turned = false;
-	if (!op || (op_adapter(op) != ADAPTER_LINEAR && op_adapter(op) != ADAPTER_CONV) ||
-		(int)n->n_input <= op->adapter->weight)
+	int axis, behind_it;
+	Tensor *t = behind(h, text_of(n->input[k]), &turned);
+	if (!t || t->n_dims < 2 || (turned && t->n_dims != 2) ||
+		!counting_axis(n, op, k, t, &axis, &behind_it))
 		return false;
-	Tensor *t = behind(h, text_of(n->input[op->adapter->weight]), &turned);
-	if (!t)
-		*constant = constant_behind(h, text_of(n->input[op->adapter->weight]));
-	if (!t || t->n_dims < 2 || (turned && t->n_dims != 2))
-		return false;
-	const bool told = op->bias.input || (op->bias.turned && t->n_dims == 2);
-	int axis = told ? bias_axis(&op->bias, n) : (int)t->n_dims - 1;
 	axis = turned ? 1 - axis : axis;
 	if (h->node) {
 		if (t != h->weight && t->dims[axis] == h->outputs)
@@ -107,8 +152,23 @@ static bool take_product(struct head *h, Node *n, const char **constant)
 	h->op = op;
 	h->weight = t;
 	h->axis = axis;
+	h->behind = behind_it;
 	h->outputs = t->dims[axis];
 	return true;
+}
+
+/* The same of all its inputs. */
+static bool take_product(struct head *h, Node *n, const char **constant)
+{
+	const struct op_def *op = record(h, n);
+	bool taken = false;
+	int k, end = op && is_product(op) ? weights_end(op, n, &k) : 0;
+	for (k = end ? k : 0; k < end; k++) {
+		const char *value = constant_behind(h, text_of(n->input[k]));
+		taken |= take_weight(h, n, op, k);
+		*constant = value ? value : *constant;
+	}
+	return taken;
 }
 
 static bool has_bodies(const Node *n)
@@ -131,12 +191,13 @@ static enum status found(struct head *h, const char *output)
 	if (!h->node && h->odd)
 		return bad(h, text_of(h->odd->name), text_of(h->odd->op_type),
 			"a MatMul, Gemm or Conv that reads its weight, an initializer, as its "
-			"second input; a head around it, or a model exported so",
+			"second input, or an Einsum that has one axis of it in its output; a head "
+			"around it, or a model exported so",
 			"its weights are the nearest to the output, and are computed of others, or "
 			"stand where those of no head can");
 	if (!h->node)
 		return bad(h, output, "output",
-			"a MatMul, Gemm or Conv whose weight is an initializer",
+			"a MatMul, Gemm, Conv or Einsum whose weight is an initializer",
 			"no product with a weight leads to it");
 	if (!h->other)
 		return ST_OK;
@@ -201,18 +262,17 @@ static enum status note_odd(struct head *h, const Node *n)
 	bool turned = false, odd = false;
 	if (!op || h->odd)
 		return ST_OK;
-	const bool product = op_adapter(op) == ADAPTER_LINEAR || op_adapter(op) == ADAPTER_CONV;
+	int first, end = is_product(op) ? weights_end(op, n, &first) : 0;
 	for (int k = 0; k < (int)n->n_input && k < 32 && !odd; k++) {
 		const char *name = text_of(n->input[k]);
 		const Node *before = names_get(&h->maker, name);
 		const Tensor *t = behind(h, name, &turned);
-		if (product && k == op->adapter->weight && !t && before)
+		if (k < end && k >= first && !t && before)
 			TRY(is_fixed(h, before, &odd));
 		else
-			odd = t &&
-			      (product ? k <= op->adapter->weight
-				       : !op->adapter && t->n_dims > 1 && op->weights >> k & 1 &&
-						      !(op->traits & OP_POINTWISE));
+			odd = t && (end ? k < end
+					: !op->adapter && t->n_dims > 1 && op->weights >> k & 1 &&
+							   !(op->traits & OP_POINTWISE));
 	}
 	h->odd = odd ? n : NULL;
 	return ST_OK;
@@ -265,6 +325,22 @@ static int readers(const struct head *h, const char *name, Node **one)
 	return n;
 }
 
+/* Inputs of nodes that read initializer t, or what only passes or turns it. */
+static int all_readers(const struct head *h, const Tensor *t)
+{
+	int n = 0;
+	for (size_t i = 0; i < h->graph->n_node; i++) {
+		const Node *node = h->graph->node[i];
+		const struct op_def *op = record(h, node);
+		const bool same = op && (op->role == ROLE_TRANSPOSE || only_passes(op));
+		for (size_t k = 0; !same && k < node->n_input; k++) {
+			bool turned;
+			n += behind(h, text_of(node->input[k]), &turned) == t;
+		}
+	}
+	return n;
+}
+
 /* It holds one number for each output, along the axis that counts them, with so many behind it. */
 static bool counts_outputs(const struct head *h, const Tensor *t, int behind, int *axis)
 {
@@ -277,22 +353,34 @@ static bool counts_outputs(const struct head *h, const Tensor *t, int behind, in
 	return *axis >= 0 && dim[*axis] == h->outputs;
 }
 
-/* An input of the product, or what the one node that reads it adds. */
+/* The one node that reads what the product makes, maybe in another type; NULL: there are more. */
+static const Node *next_of(const struct head *h)
+{
+	Node *next = h->node;
+	const struct op_def *op = NULL;
+	for (size_t i = 0; i < h->graph->n_node && (!i || (op && only_passes(op))); i++) {
+		if (!next->n_output || readers(h, text_of(next->output[0]), &next) != 1)
+			return NULL;
+		op = record(h, next);
+	}
+	return next;
+}
+
+/* An input of the product, or what is added to it. */
 static void find_bias(struct head *h)
 {
 	const int input = h->op->bias.input;
-	Node *add = NULL;
+	bool turned = false;
 	if (input && (int)h->node->n_input > input)
-		h->bias = names_get(&h->initializer, text_of(h->node->input[input]));
+		h->bias = behind(h, text_of(h->node->input[input]), &turned);
 	if (h->bias && !counts_outputs(h, h->bias, 0, &h->bias_axis))
 		h->bias = NULL; /* of one number, for all */
-	if (h->bias || !h->node->n_output || readers(h, text_of(h->node->output[0]), &add) != 1)
-		return;
-	const struct op_def *op = record(h, add);
-	const int behind = op_adapter(h->op) == ADAPTER_CONV ? (int)h->weight->n_dims - 2 : 0;
+	const Node *add = h->bias ? NULL : next_of(h);
+	const struct op_def *op = add ? record(h, add) : NULL;
 	for (size_t k = 0; op && op->role == ROLE_ADD && k < add->n_input; k++) {
-		Tensor *t = names_get(&h->initializer, text_of(add->input[k]));
-		if (t && counts_outputs(h, t, behind, &h->bias_axis))
+		turned = false;
+		Tensor *t = behind(h, text_of(add->input[k]), &turned);
+		if (t && !turned && counts_outputs(h, t, h->behind, &h->bias_axis))
 			h->bias = t;
 	}
 }
@@ -309,6 +397,17 @@ static enum status old_values(struct head *h, const Tensor *t, const double **ou
 	return ST_OK;
 }
 
+/* Older files have the initializers among the inputs, with their shapes. */
+static void set_input(const struct head *h, const Tensor *t, int axis)
+{
+	for (size_t i = 0; i < h->graph->n_input; i++) {
+		const Onnx__TensorShapeProto *shape = input_shape(h->graph->input[i]);
+		if (shape && (size_t)axis < shape->n_dim &&
+			!strcmp(text_of(h->graph->input[i]->name), text_of(t->name)))
+			shape->dim[axis]->dim_value = h->im->o->head;
+	}
+}
+
 static enum status resize(struct head *h, Tensor *t, int axis, int64_t fan_in)
 {
 	const struct import_options *o = h->im->o;
@@ -317,12 +416,11 @@ static enum status resize(struct head *h, Tensor *t, int axis, int64_t fan_in)
 	const double *old = NULL;
 	int64_t dim[RANK_MAX], outer = 1, inner = 1, size, bytes;
 	int rank;
-	Node *one;
 	const int width = element_width(t->data_type);
 	if (!tensor_is_real(t))
 		return bad(h, t->name, "tensor", "convert the model to float",
 			"the head's numbers are not real ones");
-	if (readers(h, text_of(t->name), &one) != 1)
+	if (all_readers(h, t) != 1)
 		return bad(h, t->name, "tensor",
 			"a head of its own: --untie NAME, or export the model anew",
 			"another node reads it, too");
@@ -348,22 +446,23 @@ static enum status resize(struct head *h, Tensor *t, int axis, int64_t fan_in)
 		real_put(t->data_type, v + i * width, value);
 	}
 	t->dims = dims;
+	set_input(h, t, axis);
 	tensor_set_raw(t, v, (size_t)bytes);
 	return ST_OK;
 }
 
-/* What is made of the head has its outputs along the last axis, or a convolution's channels. */
+/* What is made of the head has its outputs along the axis that the product has them. */
 static void set_axis(const struct head *h, Onnx__ValueInfoProto *v, const char *output)
 {
 	const Onnx__TensorShapeProto *shape = input_shape(v);
 	if (!shape || shape->n_dim < 2)
 		return;
-	const int axis = op_adapter(h->op) == ADAPTER_CONV ? 1 : (int)shape->n_dim - 1;
-	Onnx__TensorShapeProto__Dimension *d = shape->dim[axis];
-	if (d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
+	const int axis = (int)shape->n_dim - 1 - h->behind;
+	const Onnx__TensorShapeProto__Dimension *d = axis < 0 ? NULL : shape->dim[axis];
+	if (!d || d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
 		d->dim_value != h->outputs)
 		return;
-	d->dim_value = h->im->o->head;
+	shape->dim[axis]->dim_value = h->im->o->head;
 	if (strcmp(text_of(v->name), output) != 0)
 		return;
 	h->im->headed = output;
@@ -393,10 +492,11 @@ static enum status train(struct head *h, const Tensor *t)
 static enum status set_shapes(struct head *h, const char *output)
 {
 	struct names made = {.arena = h->im->m.arena};
-	void **at = names_at(&made, text_of(h->node->output[0]));
-	if (!at)
+	void **at = names_at(&made, text_of(h->weight->name));
+	void **bias = h->bias ? names_at(&made, text_of(h->bias->name)) : at;
+	if (!at || !bias)
 		return diag_nomem(h->im->d);
-	*at = h->node;
+	*at = *bias = h->node;
 	for (size_t i = 0; i < h->graph->n_node; i++) { /* in an order in which they can be run */
 		Node *n = h->graph->node[i];
 		bool reads = false;

@@ -23,7 +23,12 @@ bool name_generated(const char *name)
 		if (!strncmp(name, prefix[i], strlen(prefix[i])))
 			return true;
 	const char *out = strstr(name, "_output_");
-	return is_number(name) || (out && is_number(out + strlen("_output_")));
+	if (!out)
+		return is_number(name);
+	/* a copy's name goes on: "/Sqrt_output_0@/Mul.1" */
+	out += strlen("_output_");
+	const size_t digits = strspn(out, "0123456789");
+	return digits && (!out[digits] || out[digits] == '@');
 }
 
 bool name_numbered(const char *name, const char *const word[])
@@ -314,8 +319,25 @@ static void warn_of_computed(struct importer *im)
 	}
 }
 
+/* onnxslim multiplies a layer's weights by a scale behind it, and says so in their names. */
+static void warn_of_fused(struct importer *im)
+{
+	const Onnx__GraphProto *g = im->m.proto->graph;
+	for (size_t i = 0; i < g->n_initializer; i++) {
+		const char *name = text_of(g->initializer[i]->name);
+		if (!ends_with(name, "_weight_fused"))
+			continue;
+		diag_warn(im->d, &(struct where){im->m.path, name, "initializer"},
+			"take the model as it was before onnxslim",
+			"is made of a layer's weights and what its outputs were multiplied by: "
+			"trained as one");
+		return;
+	}
+}
+
 void warn_of_folding(struct importer *im)
 {
+	warn_of_fused(im);
 	struct traces x = {0};
 	warn_of_computed(im);
 	find_traces(im, &x);

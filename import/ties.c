@@ -218,7 +218,8 @@ static bool split_kind_of(struct ties *s, struct item *x, enum split_kind *kind)
 	*kind = name_matches(s->im->o->untie_pattern, name) ? SPLIT_ASKED
 		: is_uniform(x)                             ? SPLIT_UNIFORM
 							    : SPLIT_STACK;
-	return true;
+	/* one number that the exporter made, a factor of attention's say, is nobody's parameter */
+	return *kind == SPLIT_ASKED || x->numel > 1 || !name_generated(name);
 }
 
 static enum status untie(struct ties *s, struct item *x)

@@ -89,7 +89,7 @@ static void read_input(const struct walk *w, const Node *n, const struct op_def 
 static enum status follow(struct walk *w, const Node *n, const struct op_def *op)
 {
 	const bool view = op->role == ROLE_TRANSPOSE || op->role == ROLE_IDENTITY ||
-			  (op->traits & (OP_VIEW | OP_STOP)) == OP_VIEW;
+			  op->role == ROLE_CAST || (op->traits & (OP_VIEW | OP_STOP)) == OP_VIEW;
 	if (!view || !n->n_input || n->n_output != 1)
 		return ST_OK;
 	const char *name = text_of(n->input[0]), *whose = names_get(&w->view, name);

@@ -72,6 +72,7 @@ static enum status cast_emit(struct emit *e, const struct node *n)
  * none. */
 const struct op_def ops_cast[] = {
 	{.name = "Cast",
+		.role = ROLE_CAST,
 		.apart = APART_BROADCAST,
 		.since = 6,
 		.min_in = 1,

@@ -1,4 +1,5 @@
 /* Einsum: sums of products named by an equation: reading it, and evaluating it on the host. */
+#include <ctype.h>
 #include <inttypes.h>
 
 #include "ops/boxes/boxes_op.h"
@@ -161,6 +162,65 @@ static enum status einsum_infer(struct graph *g, struct node *n)
 	return data_output(g, n, 0, n->in[0]->dtype, q->out.n, dim);
 }
 
+/* The term of operand k, up to ',' or "->"; NULL: there are fewer. */
+static const char *term_text(const char *equation, int k)
+{
+	for (; equation && k > 0; k--) {
+		equation += strcspn(equation, ",-");
+		equation = *equation == ',' ? equation + 1 : NULL;
+	}
+	return equation;
+}
+
+/* How many of the first `length` are the letter; 0: are any. */
+static int letters_in(const char *s, size_t length, char letter)
+{
+	int n = 0;
+	for (size_t i = 0; i < length; i++)
+		n += letter ? s[i] == letter : isalpha((unsigned char)s[i]) != 0;
+	return n;
+}
+
+static bool has_dots(const char *s, size_t length)
+{
+	return memchr(s, '.', length) != NULL;
+}
+
+/* Axes of the output behind the letter's; -1: it is not in the output, or how many is not told.
+ * Without an arrow it has all letters that stand once, in their order. */
+static int letters_behind(const char *equation, const char *arrow, char letter)
+{
+	const char *out = arrow ? strchr(arrow, letter) : NULL;
+	int n = 0;
+	if (arrow)
+		return !out || has_dots(out, strlen(out)) ? -1
+							  : letters_in(out, strlen(out), 0) - 1;
+	for (char c = (char)(letter + 1); c <= 'z'; c++)
+		n += isalpha((unsigned char)c) && letters_in(equation, strlen(equation), c) == 1;
+	return n;
+}
+
+/* What counts outputs has a letter that is in this operand and the output alone. */
+static bool einsum_counts(const char *equation, int k, int rank, int *axis, int *behind)
+{
+	const char *term = term_text(equation, k), *arrow = strstr(equation, "->");
+	const size_t inputs = arrow ? (size_t)(arrow - equation) : strlen(equation);
+	const size_t length = term ? strcspn(term, ",-") : 0;
+	int found = 0;
+	for (size_t i = 0; i < length; i++) {
+		if (!isalpha((unsigned char)term[i]) || letters_in(equation, inputs, term[i]) != 1)
+			continue;
+		const int after = letters_behind(equation, arrow, term[i]);
+		if (after < 0)
+			continue;
+		found++;
+		*behind = after;
+		*axis = has_dots(term + i, length - i) ? letters_in(term, i, 0)
+						       : rank - letters_in(term + i, length - i, 0);
+	}
+	return found == 1 && *axis >= 0 && *axis < rank;
+}
+
 /* --- On the host: every product, one by one --- */
 
 /* How far a step along a label moves in a tensor. */
@@ -228,6 +288,9 @@ const struct op_def ops_einsum[] = {
 		.since = 12,
 		.min_in = 1,
 		.max_in = -1,
+		.weights = ALL_OPERANDS,
+		.equation = "equation",
+		.counts = einsum_counts,
 		.infer = einsum_infer,
 		.fold = einsum_fold,
 		.lower = einsum_lower,

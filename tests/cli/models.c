@@ -666,8 +666,28 @@ static void rounded(struct model_test *t, const char *text)
 	model_output(t, "y");
 }
 
+/* What four nodes that change nothing together, one of them in a branch, make of w. */
+static void chained(struct model_test *t, const char *name)
+{
+	struct arena *a = t->arena;
+	const char *seen = arena_printf(a, "%s.seen", name);
+	Onnx__NodeProto *n = model_node(t, "If", seen, "yes", seen);
+	for (int i = 0; i < 2; i++) {
+		model_inside(t, n, i ? "else_branch" : "then_branch");
+		const char *branch = arena_printf(a, "%s.%d", seen, i);
+		model_node(t, i ? "Neg" : "Identity", "", "w", branch);
+		model_output(t, branch);
+		model_outside(t);
+	}
+	model_node(
+		t, "Reshape", "", arena_printf(a, "%s,cut", seen), arena_printf(a, "%s.cut", name));
+	model_node(t, "Identity", "", arena_printf(a, "%s.cut", name),
+		arena_printf(a, "%s.same", name));
+	model_node(t, "Reshape", "", arena_printf(a, "%s.same,shape", name), name);
+}
+
 /* Six layers of one weight, which each of them reads as it is or as what the operator `text`, of
- * which all nodes stand first, makes of it: the same. */
+ * which all nodes stand first, makes of it: the same, or "view", that in another shape. */
 static void tied(struct model_test *t, const char *text)
 {
 	enum { LAYERS = 6, WIDE = 32 };
@@ -679,10 +699,18 @@ static void tied(struct model_test *t, const char *text)
 	weights(t, "w", "32,32", WIDE * WIDE);
 	weights(t, "out", "32,4", WIDE * 4);
 	model_numbers(t, "shape", "32,32");
+	model_numbers(t, "cut", "4,8,32");
+	model_numbers(t, "one", "1,32,32");
+	model_numbers(t, "flat", "-1,32");
+	model_truth(t, "yes", true);
 	model_node(t, "MatMul", "in", "x,in", "h");
 	for (int i = 0; i < LAYERS; i++) {
 		w[i] = *text ? arena_printf(t->arena, "w%d", i) : "w";
-		if (!strcmp(text, "Transpose"))
+		if (!strcmp(text, "chain"))
+			chained(t, w[i]);
+		else if (!strcmp(text, "view"))
+			model_node(t, "Reshape", w[i], "w,one", w[i]);
+		else if (!strcmp(text, "Transpose"))
 			transposed(t, "w", w[i], 2, stays);
 		else if (*text) {
 			Onnx__NodeProto *n = model_node(
@@ -698,7 +726,8 @@ static void tied(struct model_test *t, const char *text)
 		model_node(t, "Tanh", y, h, y);
 		last = y;
 	}
-	model_node(t, "MatMul", "out", arena_printf(t->arena, "%s,out", last), "z");
+	model_node(t, "Reshape", "flat", arena_printf(t->arena, "%s,flat", last), "f");
+	model_node(t, "MatMul", "out", "f,out", "z");
 	model_node(t, "Identity", "same", "z", "y");
 	model_output(t, "y");
 	model_output(t, "z");

@@ -3,13 +3,18 @@
 . "$(dirname "$0")/lib.sh"
 
 make_model root root.onnx
-for model in linear merged dropout fixed choice two branches gather tokens sequence probable own_loss shared scaled beside masked; do
+for model in linear merged dropout fixed choice two branches gather tokens sequence probable own_loss shared scaled beside masked learned; do
 	make_model $model $model.onnx
 done
 make_model dequantize bytes.onnx
 make_model rounded rounded.onnx
 make_model snake snake.onnx
 cp "$SOURCE/examples/models/mlp.onnx" "$SOURCE/examples/models/cnn.onnx" .
+cp "$SOURCE/tests/models/cases/gates/new/model.onnx" gates.onnx
+cp "$SOURCE/tests/models/cases/gpt2/new/model.onnx" gpt2.onnx
+cp "$SOURCE/tests/models/cases/cnn_fresh/new/model.onnx" fresh.onnx
+head -c 400 /dev/zero >low.bin
+head -c 1024 /dev/zero >high.bin
 make_data x 10 x.npy
 make_data label 10 t.npy
 make_data bad-label 10 bad.npy
@@ -17,7 +22,8 @@ make_data index 10 i.npy
 make_data f64 10 wide.npy
 make_rows onehot.npy 3 1 0 0 0 1 0 0 0 1 1 0 0 0 1 0 0 0 1 1 0 0 0 1 0 0 0 1 1 0 0
 : >empty.jsonl
-mkdir notes
+echo junk >junk.jsonl
+mkdir notes empty lost
 echo mine >notes/step.c
 export CFLAGS=-O0 # steps are not timed here
 # what cases begin with; a folder for each that trains
@@ -39,6 +45,8 @@ make_rows tokens.npy 8 1 2 0 0 0 0 0 0  2 5 1 0 0 0 0 0  2 2 0 0 0 0 0 0  1 1 1 
 make_rows kind.npy 1 0 2 1 0
 compiled lengths sentence.onnx --loss cross-entropy --dim T=4,8
 compiled trained linear.onnx --loss cross-entropy
+compiled own own_loss.onnx --loss output:cost
+compiled linked beside.onnx --loss cross-entropy --link-weights --freeze low
 compiled pieces linear.onnx --loss cross-entropy --micro-batch 1 --ranks 2 --shard parameters:1
 expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 16 --portable -o sixteen
 expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 4 --threads 1 --portable -o one
@@ -52,6 +60,8 @@ expect 0 stint train trained --input x.npy --target t.npy
 expect 0 stint train dir2 --input x.npy --target t.npy
 cp "$(ls dir2/checkpoints/*.safetensors | tail -n 1)" poisoned.safetensors
 "$FIXTURE" poison poisoned.safetensors w 1 nan || fail "fixture poison"
+cp poisoned.safetensors "lost/$(basename "$(ls dir2/checkpoints/*.safetensors | tail -n 1)")"
+cp dir/plan.json lone.json
 "$FIXTURE" weights odd.safetensors dir/weights.safetensors w=2,3 b || fail "fixture weights"
 "$FIXTURE" weights strange.safetensors dir/weights.safetensors @other || fail "fixture weights"
 "$FIXTURE" weights part.safetensors dir/weights.safetensors b || fail "fixture weights"

@@ -91,6 +91,8 @@ qat=$case/new/model.onnx
 expect 3 stint compile "$qat" --loss cross-entropy --optimizer sgd:lr=0.1 --no-build -o none
 said "rounds to whole numbers, which has no gradient" "--qat trains it"
 absent none
+# a forward pass wants no gradient
+expect 0 stint compile "$qat" --loss none --no-build -o forward
 for budget in 100% min; do
 	expect 0 stint compile "$qat" --loss cross-entropy --optimizer sgd:lr=0.1 --qat --budget $budget -o qat.$budget
 	expect 0 stint train qat.$budget --input "$case/input0.npy" --target "$case/target.npy" --epochs 3 --checkpoint qat.$budget.kept

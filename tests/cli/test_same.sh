@@ -1,4 +1,4 @@
-# Nodes that change nothing are none: gradients of a weight that many layers share are added up as they are made, whatever stands
+# Nodes that change nothing are none, and views are where they are read: gradients of a weight that many layers share are added up as they are made, whatever stands
 # between; and both names of what such a node hands on are found.
 . "$(dirname "$0")/lib.sh"
 
@@ -12,7 +12,7 @@ make_model tied tied.onnx
 compile tied.onnx --loss mse:output=y -o direct
 expect 0 stint run direct --input x.npy --target t.npy -o direct.safetensors
 "$FIXTURE" tensor direct.safetensors grad/w >direct.w || fail "no gradient"
-for op in Identity Cast Reshape Expand Flatten Transpose Concat Sum; do
+for op in Identity Cast Reshape Expand Flatten Transpose Concat Sum chain view; do
 	make_model tied tied.onnx $op
 	compile tied.onnx --loss mse:output=y -o $op
 	for key in peak_bytes arena_bytes; do

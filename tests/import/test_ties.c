@@ -622,6 +622,43 @@ static void merged_by_tools(void **state)
 	test_said(t, "one parameter, as the file has it: 'onnx::MatMul_3' | --untie NAME parts");
 }
 
+/* A factor that two nodes read, as attention's in files without notes: no parameter, and none
+ * twice. */
+static void factors_are_not_parted(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	notes_filled(t, "/Sqrt_output_0", "1", 1, 3);
+	notes_filled(t, "w", "4,4", 16, 2);
+	model_node(t, "MatMul", "fc", "x,w", "h");
+	model_node(t, "Mul", "/Mul", "h,/Sqrt_output_0", "a");
+	model_node(t, "Mul", "/Mul_1", "a,/Sqrt_output_0", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	assert_null(t->said.s);
+	assert_string_equal(notes_input(t, "/Mul_1", 1)->name, "/Sqrt_output_0");
+	assert_int_equal(test_tensor(t, "/Sqrt_output_0")->role, TR_CONSTANT);
+	/* asked for, its copy is no more than it is */
+	t->options.untie_pattern = (const char *const[]){"*", NULL};
+	model_accepted(t);
+	assert_string_equal(notes_input(t, "/Mul_1", 1)->name, "/Sqrt_output_0@/Mul_1.1");
+	assert_int_equal(test_tensor(t, "/Sqrt_output_0@/Mul_1.1")->role, TR_CONSTANT);
+}
+
+static void fused_weights_are_told(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	static const float some[16] = {.1F, .2F, -.3F, .7F};
+	model_raw(
+		model_tensor(t, "/fc_weight_fused", TENSOR_TYPE(FLOAT), "4,4"), some, sizeof some);
+	model_node(t, "MatMul", "fc", "x,/fc_weight_fused", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	test_said(t, "/fc_weight_fused (initializer): is made of a layer's weights and what its "
+		     "outputs were multiplied by");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
@@ -633,6 +670,6 @@ int main(void)
 		T(computed_weights_are_told), T(computed_beside_is_told), T(scalars_are_constants),
 		T(scalar_parameters), T(calls_of_a_batchnorm_share_statistics),
 		T(batchnorms_of_equal_statistics_are_fine), T(detached), T(stops), T(fixed_inputs),
-		T(lost_smoothing)};
+		T(lost_smoothing), T(factors_are_not_parted), T(fused_weights_are_told)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -266,7 +266,7 @@ static const struct program programs[] = {
 	{"pairs with other rows",
 		"Reshape f x [6,8]; Reshape k l [6,1]; Unsqueeze r [0,1,2,3,5,4] [1]; "
 		"Concat/axis=-1 c r k; LogSoftmax q f; GatherND y q c",
-		"Reshape Reshape Concat LogSoftmax GatherND"},
+		"Reshape Concat Reshape LogSoftmax GatherND"},
 	{"cross-entropy with weights of classes",
 		"LogSoftmax q x; Mul m q 2*8; GatherElements/axis=2 y m l",
 		"stint.CrossEntropy Neg Reshape"},
@@ -274,7 +274,7 @@ static const struct program programs[] = {
 		"LogSoftmax Mul GatherElements"},
 	{"cross-entropy with smoothing",
 		"LogSoftmax q x; GatherElements/axis=-1 g q l; Neg n g; ReduceMean m q; Sub y n m",
-		"stint.CrossEntropy Neg Reshape Neg Reshape ReduceMean Sub Sub"},
+		"stint.CrossEntropy Neg Reshape Neg ReduceMean Reshape Sub Sub"},
 	{"log-probabilities added up", "LogSoftmax q x; ReduceSum y q [-1]",
 		"LogSoftmax ReduceSum"},
 	{"cross-entropy of one-hot labels",
