@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT-0 */
+/* gemm_part: c = (add: c +) a product of packed panels, each `as` or `bs` terms long, of which k
+ * are added. It is the micro-kernel of gemm_tile.h for the processor that this is compiled for; a
+ * step for any x86-64 has three of them, and asks the processor. All have the same bits. */
+#ifndef STINT_KERNELS_GEMM_ISA_H
+#define STINT_KERNELS_GEMM_ISA_H
+
+#include "fused.h"
+
+/* Here, and only here, a compiler may make one instruction of a product and a sum. */
+#ifdef __clang__
+#define GEMM_CONTRACT _Pragma("clang fp contract(on)")
+#define GEMM_UNROLL _Pragma("clang loop unroll(full)")
+#define GEMM_FUSING __attribute__((min_vector_width(512)))
+#define GEMM_APART
+#else
+#define GEMM_CONTRACT
+#define GEMM_UNROLL _Pragma("GCC unroll 12")
+#define GEMM_FUSING __attribute__((optimize("O3", "fp-contract=fast")))
+#define GEMM_APART __attribute__((optimize("O3", "fp-contract=off")))
+#endif
+
+#if defined(__x86_64__) && !defined(__FMA__) && !defined(STINT_ONE_ISA) && !defined(STINT_BARE)
+#define GEMM_ISA(f) f##_avx512
+#define GEMM_BYTES 64
+#define GEMM_ROWS 12
+#define GEMM_VECTORS 2
+#define GEMM_HOW GEMM_FUSING __attribute__((target("avx512f")))
+#include "gemm_tile.h"
+#define GEMM_ISA(f) f##_avx2
+#define GEMM_BYTES 32
+#define GEMM_ROWS 6
+#define GEMM_VECTORS 2
+#define GEMM_HOW GEMM_FUSING __attribute__((target("avx2,fma")))
+#include "gemm_tile.h"
+#define GEMM_ISA(f) f##_plain
+#define GEMM_ASKS
+#else
+#define GEMM_ISA(f) f
+#endif
+
+#if defined(__AVX512F__)
+#define GEMM_BYTES 64
+#define GEMM_ROWS 12
+#define GEMM_VECTORS 2
+#elif defined(__AVX__)
+#define GEMM_BYTES 32
+#define GEMM_ROWS 6
+#define GEMM_VECTORS 2
+#elif defined(__aarch64__)
+#define GEMM_BYTES 16
+#define GEMM_ROWS 6
+#define GEMM_VECTORS 4
+#else /* 16 registers of vectors, or 32 of numbers */
+#define GEMM_BYTES 16
+#define GEMM_ROWS 3
+#define GEMM_VECTORS 2
+#endif
+#ifdef STINT_HAS_FMA
+#define GEMM_HOW GEMM_FUSING
+#else
+#define GEMM_HOW GEMM_APART
+#ifndef STINT_ONE_ISA
+#define GEMM_SOFT
+#endif
+#endif
+#include "gemm_tile.h"
+
+#ifdef GEMM_ASKS
+KERNEL_PART void gemm_part(int64_t m, int64_t n, int64_t k, const real *pa, int64_t as,
+	const real *pb, int64_t bs, real *c, int64_t ldc, int add)
+{
+	if (__builtin_cpu_supports("avx512f"))
+		gemm_part_avx512(m, n, k, pa, as, pb, bs, c, ldc, add);
+	else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		gemm_part_avx2(m, n, k, pa, as, pb, bs, c, ldc, add);
+	else
+		gemm_part_plain(m, n, k, pa, as, pb, bs, c, ldc, add);
+}
+#endif
+
+#endif
