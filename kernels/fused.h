@@ -2,9 +2,10 @@
 /* FUSED(a, b, c): a b + c, rounded once, on every machine. One instruction where the compiler may
  * use it; else it is made of what there is, some 16 times as slow, with the same bits.
  *
- * A step that is for one instruction set (STINT_ONE_ISA) which has none rounds twice instead. So
- * does a microcontroller's, unless its sums are double's anyway (`wider` in words.h): then it has
- * the bits of all others. */
+ * Two kinds of steps round twice. One is for one instruction set (STINT_ONE_ISA) that has no such
+ * instruction: gemm_isa.h. The other is a microcontroller's, which has the same bits on all of
+ * them, and computes nothing in double unless its sums are double's anyway (`wider` in words.h):
+ * then it has the bits of everyone. */
 #ifndef STINT_KERNELS_FUSED_H
 #define STINT_KERNELS_FUSED_H
 
@@ -19,10 +20,11 @@
 #endif
 
 #ifdef STINT_DOUBLE
-#define FUSED fma
+#define FUSED_ONCE fma
 #elif defined(STINT_HAS_FMA)
-#define FUSED __builtin_fmaf
+#define FUSED_ONCE __builtin_fmaf
 #else
+#define FUSED_ONCE fused_soft
 /* The product is exact in double. The sum is rounded to odd: where it is not exact, its last bit is
  * set. Then a second rounding, to float, gives what one would (Boldo and Melquiond, "Emulation of
  * FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008, theorem 3). The
@@ -38,11 +40,11 @@ static inline float fused_soft(float a, float b, float c)
 		odd.i += odd.i & 1 ? 0 : (error > 0) == (s > 0) ? 1 : -1;
 	return (float)odd.f;
 }
-#ifdef STINT_BARE
-#define FUSED(a, b, c) (sizeof(wider) > sizeof(float) ? fused_soft(a, b, c) : (a) * (b) + (c))
-#else
-#define FUSED fused_soft
 #endif
+#ifdef STINT_BARE
+#define FUSED(a, b, c) (sizeof(wider) > sizeof(float) ? FUSED_ONCE(a, b, c) : (a) * (b) + (c))
+#else
+#define FUSED FUSED_ONCE
 #endif
 #endif
 

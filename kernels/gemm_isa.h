@@ -8,7 +8,11 @@
 #include "fused.h"
 
 /* Here, and only here, a compiler may make one instruction of a product and a sum. */
-#ifdef __clang__
+#if defined(STINT_BARE) /* small before fast */
+#define GEMM_CONTRACT
+#define GEMM_UNROLL
+#define GEMM_APART
+#elif defined(__clang__)
 #define GEMM_CONTRACT _Pragma("clang fp contract(on)")
 #define GEMM_UNROLL _Pragma("clang loop unroll(full)")
 #define GEMM_FUSING __attribute__((min_vector_width(512)))
@@ -56,7 +60,7 @@
 #define GEMM_ROWS 3
 #define GEMM_VECTORS 2
 #endif
-#ifdef STINT_HAS_FMA
+#if defined(STINT_HAS_FMA) && !defined(STINT_BARE)
 #define GEMM_HOW GEMM_FUSING
 #else
 #define GEMM_HOW GEMM_APART
