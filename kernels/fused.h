@@ -25,20 +25,33 @@
 #define FUSED_ONCE __builtin_fmaf
 #else
 #define FUSED_ONCE fused_soft
-/* The product is exact in double. The sum is rounded to odd: where it is not exact, its last bit is
- * set. Then a second rounding, to float, gives what one would (Boldo and Melquiond, "Emulation of
- * FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008, theorem 3). The
- * sum's error is Knuth's; that of an infinite sum is NaN. */
-static inline float fused_soft(float a, float b, float c)
+/* p + c, of which the sum s is what double has, as a float. The sum is rounded to odd: where it is
+ * not exact, its last bit is set. Then a second rounding gives what one would (Boldo and Melquiond,
+ * "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008,
+ * theorem 3). The error is Knuth's; that of an infinite sum is NaN. */
+KERNEL_PART float fused_odd(double p, double c, double s)
 {
-	const double p = (double)a * b, s = p + c, t = s - p, error = (p - (s - t)) + (c - t);
+	const double t = s - p, error = (p - (s - t)) + (c - t);
 	union {
 		double f;
-		int64_t i;
+		uint64_t i;
 	} odd = {.f = s};
-	if (error < 0 || error > 0)
-		odd.i += odd.i & 1 ? 0 : (error > 0) == (s > 0) ? 1 : -1;
+	if ((error < 0 || error > 0) && odd.i % 2 == 0)
+		odd.i = (error > 0) == (s > 0) ? odd.i + 1 : odd.i - 1;
 	return (float)odd.f;
+}
+
+/* The product is exact in double. Its sum with c, rounded twice, is wrong only where the first
+ * rounding ends halfway between two floats; for denormal ones that is elsewhere. */
+static inline float fused_soft(float a, float b, float c)
+{
+	const double p = (double)a * b, s = p + c;
+	const union {
+		double f;
+		uint64_t i;
+	} sum = {.f = s};
+	const bool halfway = (sum.i & 0x1FFFFFFF) == 0x10000000, tiny = fabs(s) < 0x1p-125;
+	return halfway || tiny ? fused_odd(p, c, s) : (float)s;
 }
 #endif
 #ifdef STINT_BARE

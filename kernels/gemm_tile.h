@@ -50,8 +50,9 @@ GEMM_HOW static inline __attribute__((always_inline)) void GEMM_TILE(int rows, i
 			GEMM_UNROLL
 			for (int j = 0; j < vectors; j++) {
 #ifdef GEMM_SOFT
+				real *const to = (real *)&s[i][j];
 				for (int l = 0; l < GEMM_LANES; l++)
-					s[i][j][l] = FUSED(a[i], b[j * gap + l], s[i][j][l]);
+					to[l] = FUSED(a[i], b[j * gap + l], to[l]);
 #else
 				s[i][j] += a[i] * *(const vec *)(b + j * gap);
 #endif

@@ -46,8 +46,11 @@ GEMM_FUSING static float roof_chains(void)
 	more += 0.001f;
 	for (int i = 0; i < CHAINS; i++)
 		x[i] = more * (float)i;
-	for (int k = 0; k < LINKS; k++)
-		GEMM_UNROLL for (int i = 0; i < CHAINS; i++) x[i] = x[i] * scale + more;
+	for (int k = 0; k < LINKS; k++) {
+		GEMM_UNROLL
+		for (int i = 0; i < CHAINS; i++)
+			x[i] = x[i] * scale + more;
+	}
 	for (int i = 1; i < CHAINS; i++)
 		x[0] += x[i];
 	return x[0][0];
