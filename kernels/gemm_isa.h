@@ -24,6 +24,15 @@
 #define GEMM_APART __attribute__((optimize("O3", "fp-contract=off")))
 #endif
 
+/* c[m][n] = (add: c +) t, whose rows are `wide` apart. */
+KERNEL_PART void gemm_end(
+	int64_t m, int64_t n, const real *t, int64_t wide, real *c, int64_t ldc, int add)
+{
+	for (int64_t i = 0; i < m; i++)
+		for (int64_t j = 0; j < n; j++)
+			c[i * ldc + j] = add ? c[i * ldc + j] + t[i * wide + j] : t[i * wide + j];
+}
+
 #if defined(__x86_64__) && !defined(__FMA__) && !defined(STINT_ONE_ISA) && !defined(STINT_BARE)
 #define GEMM_ISA(f) f##_avx512
 #define GEMM_BYTES 64
@@ -62,11 +71,13 @@
 #endif
 #if defined(STINT_HAS_FMA) && !defined(STINT_BARE)
 #define GEMM_HOW GEMM_FUSING
-#else
+#elif defined(STINT_ONE_ISA)
 #define GEMM_HOW GEMM_APART
-#ifndef STINT_ONE_ISA
+#else /* a short text before all */
 #define GEMM_SOFT
-#endif
+#define GEMM_HOW
+#undef GEMM_UNROLL
+#define GEMM_UNROLL
 #endif
 #include "gemm_tile.h"
 

@@ -30,23 +30,24 @@
 #define GEMM_LANES (GEMM_BYTES / (int)sizeof(real))
 #define GEMM_WIDE (GEMM_VECTORS * GEMM_LANES)
 #define GEMM_TILE GEMM_ISA(gemm_tile)
-#define GEMM_EDGE GEMM_ISA(gemm_edge)
+#define GEMM_WHOLE GEMM_ISA(gemm_whole)
+#define GEMM_HALF GEMM_ISA(gemm_half)
 
 typedef real GEMM_ISA(gemm_vec)
 	__attribute__((vector_size(GEMM_BYTES), aligned(sizeof(real)), may_alias));
 
-/* c[rows][vectors], of row stride ldc, = (add: c +) k terms of a panel of a and of panels of b,
- * whose vectors are `gap` apart. */
-GEMM_HOW static inline __attribute__((always_inline)) void GEMM_TILE(int rows, int vectors,
-	int64_t k, const real *restrict a, const real *restrict b, int64_t gap, real *restrict c,
-	int64_t ldc, int add)
+/* c[GEMM_ROWS][vectors], of row stride ldc, = (add: c +) k terms of a panel of a and of panels of
+ * b, whose vectors are `gap` apart. */
+GEMM_HOW static inline __attribute__((always_inline)) void GEMM_TILE(int vectors, int64_t k,
+	const real *restrict a, const real *restrict b, int64_t gap, real *restrict c, int64_t ldc,
+	int add)
 {
 	GEMM_CONTRACT
 	typedef GEMM_ISA(gemm_vec) vec;
 	vec s[GEMM_ROWS][GEMM_VECTORS] = {{{0}}};
 	for (int64_t p = 0; p < k; p++, a += GEMM_MR, b += GEMM_NR) {
 		GEMM_UNROLL
-		for (int i = 0; i < rows; i++) {
+		for (int i = 0; i < GEMM_ROWS; i++) {
 			GEMM_UNROLL
 			for (int j = 0; j < vectors; j++) {
 #ifdef GEMM_SOFT
@@ -60,7 +61,7 @@ GEMM_HOW static inline __attribute__((always_inline)) void GEMM_TILE(int rows, i
 		}
 	}
 	GEMM_UNROLL
-	for (int i = 0; i < rows; i++) {
+	for (int i = 0; i < GEMM_ROWS; i++) {
 		GEMM_UNROLL
 		for (int j = 0; j < vectors; j++) {
 			vec *const to = (vec *)(c + i * ldc + j * GEMM_LANES);
@@ -71,40 +72,37 @@ GEMM_HOW static inline __attribute__((always_inline)) void GEMM_TILE(int rows, i
 	}
 }
 
-/* m rows and n columns of a tile, or less than that, are computed in a tile or in half of one. */
-GEMM_HOW KERNEL_PART __attribute__((noinline)) void GEMM_EDGE(int64_t m, int64_t n, int64_t k,
-	const real *a, const real *b, int64_t gap, real *c, int64_t ldc, int add)
+/* A whole tile, and one of half its width. */
+GEMM_HOW KERNEL_PART __attribute__((noinline)) void GEMM_WHOLE(
+	int64_t k, const real *a, const real *b, int64_t gap, real *c, int64_t ldc, int add)
 {
-	real t[GEMM_ROWS * GEMM_WIDE];
-	if (n > GEMM_WIDE / 2)
-		GEMM_TILE(GEMM_ROWS, GEMM_VECTORS, k, a, b, gap, t, GEMM_WIDE, 0);
-	else
-		GEMM_TILE(GEMM_ROWS, GEMM_VECTORS / 2, k, a, b, gap, t, GEMM_WIDE, 0);
-	for (int64_t i = 0; i < m; i++)
-		for (int64_t j = 0; j < n; j++)
-			c[i * ldc + j] = add ? c[i * ldc + j] + t[i * GEMM_WIDE + j]
-					     : t[i * GEMM_WIDE + j];
+	GEMM_TILE(GEMM_VECTORS, k, a, b, gap, c, ldc, add);
 }
 
-/* gemm_part. A panel of b that fits the nearest cache meets all of a's, which come from the next.
- */
-GEMM_HOW KERNEL_PART __attribute__((noinline)) void GEMM_ISA(gemm_part)(int64_t m, int64_t n,
-	int64_t k, const real *pa, int64_t as, const real *pb, int64_t bs, real *c, int64_t ldc,
-	int add)
+GEMM_HOW KERNEL_PART __attribute__((noinline)) void GEMM_HALF(
+	int64_t k, const real *a, const real *b, int64_t gap, real *c, int64_t ldc, int add)
 {
+	GEMM_TILE(GEMM_VECTORS / 2, k, a, b, gap, c, ldc, add);
+}
+
+/* gemm_part. A panel of b that fits the nearest cache meets all of a's, which come from the next;
+ * tiles at the ends are computed beside c. */
+KERNEL_PART __attribute__((noinline)) void GEMM_ISA(gemm_part)(int64_t m, int64_t n, int64_t k,
+	const real *pa, int64_t as, const real *pb, int64_t bs, real *c, int64_t ldc, int add)
+{
+	const int64_t gap = GEMM_WIDE > GEMM_NR ? GEMM_NR * bs : GEMM_LANES;
 	for (int64_t j = 0; j < n; j += GEMM_WIDE)
 		for (int64_t i = 0; i < m; i += GEMM_ROWS) {
 			const int64_t mr = MIN(m - i, GEMM_ROWS), nr = MIN(n - j, GEMM_WIDE);
 			const real *const a = pa + (i - i % GEMM_MR) * as + i % GEMM_MR;
 			const real *const b = pb + (j - j % GEMM_NR) * bs + j % GEMM_NR;
-			const int64_t gap = GEMM_WIDE > GEMM_NR ? GEMM_NR * bs : GEMM_LANES;
-			real *const to = c + i * ldc + j;
-			if (mr == GEMM_ROWS && nr == GEMM_WIDE)
-				GEMM_TILE(GEMM_ROWS, GEMM_VECTORS, k, a, b, gap, to, ldc, add);
-			else if (mr == GEMM_ROWS && nr == GEMM_WIDE / 2)
-				GEMM_TILE(GEMM_ROWS, GEMM_VECTORS / 2, k, a, b, gap, to, ldc, add);
-			else
-				GEMM_EDGE(mr, nr, k, a, b, gap, to, ldc, add);
+			const int half = nr <= GEMM_WIDE / 2;
+			const int whole = mr == GEMM_ROWS && nr == GEMM_WIDE >> half;
+			real t[GEMM_ROWS * GEMM_WIDE], *const to = c + i * ldc + j;
+			(half ? GEMM_HALF : GEMM_WHOLE)(k, a, b, gap, whole ? to : t,
+				whole ? ldc : GEMM_WIDE, whole && add);
+			if (!whole)
+				gemm_end(mr, nr, t, GEMM_WIDE, to, ldc, add);
 		}
 }
 #undef GEMM_ISA
@@ -115,4 +113,5 @@ GEMM_HOW KERNEL_PART __attribute__((noinline)) void GEMM_ISA(gemm_part)(int64_t 
 #undef GEMM_LANES
 #undef GEMM_WIDE
 #undef GEMM_TILE
-#undef GEMM_EDGE
+#undef GEMM_WHOLE
+#undef GEMM_HALF
