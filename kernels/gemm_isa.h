@@ -5,7 +5,7 @@
 #ifndef STINT_KERNELS_GEMM_ISA_H
 #define STINT_KERNELS_GEMM_ISA_H
 
-#include "fused.h"
+#include "madd.h"
 
 /* Here, and only here, a compiler may make one instruction of a product and a sum. */
 #if defined(STINT_BARE) /* small before fast */

@@ -7,7 +7,7 @@
 #ifndef STINT_KERNELS_GEMM_LEAN_H
 #define STINT_KERNELS_GEMM_LEAN_H
 
-#include "fused.h"
+#include "madd.h"
 
 enum { LEAN_ROWS = 4, LEAN_COLUMNS = 4 };
 

@@ -26,7 +26,7 @@
  *
  * Takes GEMM_ISA(f), the name that f gets; GEMM_BYTES of a vector; GEMM_ROWS, which divides
  * GEMM_MR; GEMM_VECTORS; GEMM_HOW, the functions' attributes; GEMM_SOFT where the processor has no
- * such instruction (fused.h). */
+ * such instruction (madd.h). */
 #define GEMM_LANES (GEMM_BYTES / (int)sizeof(real))
 #define GEMM_WIDE (GEMM_VECTORS * GEMM_LANES)
 #define GEMM_TILE GEMM_ISA(gemm_tile)

@@ -6,8 +6,8 @@
  * instruction: gemm_isa.h. The other is a microcontroller's, which has the same bits on all of
  * them, and computes nothing in double unless its sums are double's anyway (`wider` in words.h):
  * then it has the bits of everyone. */
-#ifndef STINT_KERNELS_FUSED_H
-#define STINT_KERNELS_FUSED_H
+#ifndef STINT_KERNELS_MADD_H
+#define STINT_KERNELS_MADD_H
 
 #include "words.h"
 
