@@ -91,7 +91,7 @@ void print_kernel_file(const struct embedded_file *f, const struct target *targe
 {
 	/* double is what these are about */
 	static const char *const stay[] = {
-		"math.h", "math_double.h", "math_wide.h", "random.h", "words.h"};
+		"madd.h", "math.h", "math_double.h", "math_wide.h", "random.h", "words.h"};
 	bool wide = true;
 	for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
 		wide &= strcmp(f->name, stay[i]) != 0;

@@ -58,8 +58,8 @@ void print_prelude(const struct kernels *ks, const struct codegen_input *in, str
 	text_puts(t, "#define KERNEL static __attribute__((noinline))\n");
 	text_puts(t, "\n");
 	if (*in->isa_flags)
-		text_puts(t, "/* Matrix products may round a product and a sum once: the machines "
-			     "that run this are alike. */\n#define STINT_FMA\n");
+		text_puts(t, "/* For one instruction set: where that has no fused multiply-add, "
+			     "products round twice. */\n#define STINT_ONE_ISA\n");
 	print_types(ks, t);
 	const size_t begin = t->len;
 	if (ks->graph->target->cuda)

@@ -17,7 +17,7 @@ FORM void conv_grad_w_block(const struct window *w, int64_t images, int64_t xste
 {
 	const int64_t taps = window_taps(w), plane = window_plane(w);
 	const int64_t depth = window_out(w);
-	real row[GEMM_LANES][GEMM_KC], *pb = (real *)ws;
+	real row[4][GEMM_KC], *pb = (real *)ws;
 	for (int64_t i = 0; i < m; i++)
 		for (int64_t k = 0; k < n; k++)
 			dw[i * ldc + j + k] = 0;
@@ -30,7 +30,7 @@ FORM void conv_grad_w_block(const struct window *w, int64_t images, int64_t xste
 				real *pa = pb + cols * kc;
 				for (int64_t r = 0; r < cols; r++) {
 					const int64_t ch = (j + j0 + r) / taps,
-						      t = (j + j0 + r) % taps, v = r % GEMM_LANES;
+						      t = (j + j0 + r) % taps, v = r % 4;
 					const int64_t k[3] = {t / w->kernel[2] / w->kernel[1],
 						t / w->kernel[2] % w->kernel[1], t % w->kernel[2]};
 					int64_t f[3];
@@ -43,13 +43,11 @@ FORM void conv_grad_w_block(const struct window *w, int64_t images, int64_t xste
 					else
 						for (int64_t q = 0; q < kc; q++)
 							row[v][q] = 0;
-					if (v < GEMM_LANES - 1)
-						continue;
-					real *to = pb + r / GEMM_NR * GEMM_NR * kc + r % GEMM_NR -
-						   v;
-					for (int64_t q = 0; q < kc; q++)
-						for (int u = 0; u < GEMM_LANES; u++)
-							to[q * GEMM_NR + u] = row[u][q];
+					if (v == 3)
+						gemm_turn(kc, row[0], GEMM_KC,
+							pb + r / GEMM_NR * GEMM_NR * kc +
+								r % GEMM_NR - 3,
+							GEMM_NR);
 				}
 				for (int64_t i0 = 0; i0 < m; i0 += GEMM_MC) {
 					const int64_t mc = m - i0 < GEMM_MC ? m - i0 : GEMM_MC;

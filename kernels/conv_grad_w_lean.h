@@ -35,7 +35,7 @@ static inline void lean_dots(int64_t m, int64_t n, const real *dy, int64_t ys,
 	for (int64_t t = 0; t < n; t++)
 		for (int i = 0; i < LEAN_ROWS; i++)
 			for (int j = 0; j < LEAN_COLUMNS; j++)
-				sum[i][j] += p[i][t] * row[j][t];
+				sum[i][j] = FUSED(p[i][t], row[j][t], sum[i][j]);
 	for (int i = 0; i < LEAN_ROWS; i++)
 		for (int j = 0; j < LEAN_COLUMNS; j++)
 			s[i][j] = sum[i][j];

@@ -39,7 +39,7 @@ static inline void lean_terms(int64_t m, int64_t k, int64_t n, int64_t ntap,
 			v[c] = off[t][c] < 0 ? 0 : x[off[t][c]];
 		for (int i = 0; i < LEAN_ROWS; i++)
 			for (int c = 0; c < LEAN_COLUMNS; c++)
-				sum[i][c] += row[i][tap[t][3]] * v[c];
+				sum[i][c] = FUSED(row[i][tap[t][3]], v[c], sum[i][c]);
 		if (++t < ntap)
 			continue;
 		t = 0;

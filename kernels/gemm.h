@@ -33,58 +33,24 @@ KERNEL_PART void gemm_tile(int64_t k, const real *restrict a, const real *restri
 			c[i * ldc + j] = add ? c[i * ldc + j] + s[i][j] : s[i][j];
 }
 #else
-/* Matrix products. A block of c is summed from tiles of GEMM_MR rows and GEMM_NR columns, GEMM_KC
- * terms at a time; an element's terms are added in the same order for any blocks and threads. */
-#if defined(__AVX512F__)
-enum { GEMM_BYTES = 64, GEMM_MR = 8 };
-#elif defined(__AVX__)
-enum { GEMM_BYTES = 32, GEMM_MR = 6 };
+/* A block of c is summed from tiles, GEMM_KC terms at a time; an element's terms are added in the
+ * same order for any blocks, tiles and threads. Panels have GEMM_MR rows of a and GEMM_NR columns
+ * of b, whatever tiles the processor has that meets them: of one line of its cache, or two where
+ * all have AVX-512. */
+#ifdef __AVX512F__
+enum { GEMM_LINE = 128 };
 #else
-enum { GEMM_BYTES = 16, GEMM_MR = 6 };
+enum { GEMM_LINE = 64 };
 #endif
 enum {
-	GEMM_LANES = GEMM_BYTES / sizeof(real),
-	GEMM_NR = 2 * GEMM_LANES,
+	GEMM_MR = 12,
+	GEMM_NR = GEMM_LINE / sizeof(real),
 	GEMM_KC = 256,
 	GEMM_MC = 96,
 	GEMM_NC = 256
 };
-typedef real gemm_vec __attribute__((vector_size(GEMM_BYTES), aligned(sizeof(real)), may_alias));
 
-/* Here, and only here, a product and a sum may round once: in a step for one instruction set
- * (--isa, or this machine's), where that has such an instruction. A step for any machine rounds
- * twice on all of them. */
-#if defined(__clang__) || defined(STINT_BARE)
-#define GEMM_CONTRACT
-#elif defined(STINT_FMA)
-#define GEMM_CONTRACT __attribute__((noinline, optimize("O3", "fp-contract=fast")))
-#else
-#define GEMM_CONTRACT __attribute__((noinline, optimize("O3", "fp-contract=off")))
-#endif
-/* c[GEMM_MR][GEMM_NR], of row stride ldc, = (add: c +) a panel of k columns times a panel of k
- * rows. */
-GEMM_CONTRACT KERNEL_PART void gemm_tile(int64_t k, const real *restrict a, const real *restrict b,
-	real *restrict c, int64_t ldc, int add)
-{
-#if defined(__clang__) && defined(STINT_FMA)
-#pragma clang fp contract(fast)
-#endif
-	const gemm_vec zero = {0};
-	gemm_vec s[GEMM_MR][2];
-	for (int i = 0; i < GEMM_MR; i++)
-		s[i][0] = s[i][1] = zero;
-	for (int64_t p = 0; p < k; p++)
-		for (int i = 0; i < GEMM_MR; i++)
-			for (int j = 0; j < 2; j++)
-				s[i][j] += a[p * GEMM_MR + i] *
-					   *(const gemm_vec *)(b + p * GEMM_NR + j * GEMM_LANES);
-	for (int i = 0; add && i < GEMM_MR; i++)
-		for (int j = 0; j < 2; j++)
-			s[i][j] = *(gemm_vec *)(c + i * ldc + j * GEMM_LANES) + s[i][j];
-	for (int i = 0; i < GEMM_MR; i++)
-		for (int j = 0; j < 2; j++)
-			*(gemm_vec *)(c + i * ldc + j * GEMM_LANES) = s[i][j];
-}
+#include "gemm_isa.h"
 
 /* Squares of four are transposed in registers. */
 typedef real gemm_four
@@ -126,6 +92,7 @@ typedef gemm_int gemm_places __attribute__((vector_size(4 * sizeof(real))));
 #define gemm_pack_b(k, n, b, rs, cs, p) GEMM_OF(gemm_pack_b, b)(k, n, b, rs, cs, p)
 #endif
 
+#ifdef __cplusplus
 /* c = (add: c +) a product of packed panels, each `as` or `bs` terms long, of which k are added. */
 KERNEL_PART void gemm_part(int64_t m, int64_t n, int64_t k, const real *pa, int64_t as,
 	const real *pb, int64_t bs, real *c, int64_t ldc, int add)
@@ -146,8 +113,9 @@ KERNEL_PART void gemm_part(int64_t m, int64_t n, int64_t k, const real *pa, int6
 							      : t[i * GEMM_NR + j];
 		}
 }
+#endif
 
-/* The same of all k terms. */
+/* gemm_part of all k terms. */
 static inline void gemm_macro(int64_t m, int64_t n, int64_t k, const real *pa, const real *pb,
 	real *c, int64_t ldc, int add)
 {

@@ -7,7 +7,7 @@
 #ifndef STINT_KERNELS_GEMM_LEAN_H
 #define STINT_KERNELS_GEMM_LEAN_H
 
-#include "words.h"
+#include "madd.h"
 
 enum { LEAN_ROWS = 4, LEAN_COLUMNS = 4 };
 
@@ -34,7 +34,7 @@ static inline void lean_tile(int64_t m, int64_t n, int64_t k, const real *a, int
 	for (int64_t t = 0; t < k; t++)
 		for (int i = 0; i < LEAN_ROWS; i++)
 			for (int j = 0; j < LEAN_COLUMNS; j++)
-				s[i][j] += p[i][t * acs] * q[j][t * brs];
+				s[i][j] = FUSED(p[i][t * acs], q[j][t * brs], s[i][j]);
 	lean_store(m, n, (const real(*)[LEAN_COLUMNS])s, c, ldc, add);
 }
 

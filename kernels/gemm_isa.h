@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT-0 */
+/* gemm_part: c = (add: c +) a product of packed panels, each `as` or `bs` terms long, of which k
+ * are added. It is the micro-kernel of gemm_tile.h for the processor that this is compiled for; a
+ * step for any x86-64 has three of them, and asks the processor. All have the same bits. */
+#ifndef STINT_KERNELS_GEMM_ISA_H
+#define STINT_KERNELS_GEMM_ISA_H
+
+#include "madd.h"
+
+/* Here, and only here, a compiler may make one instruction of a product and a sum. */
+#if defined(STINT_BARE) /* small before fast */
+#define GEMM_CONTRACT
+#define GEMM_UNROLL
+#define GEMM_APART
+#elif defined(__clang__)
+#define GEMM_CONTRACT _Pragma("clang fp contract(on)")
+#define GEMM_UNROLL _Pragma("clang loop unroll(full)")
+#define GEMM_FUSING __attribute__((min_vector_width(512)))
+#define GEMM_APART
+#else
+#define GEMM_CONTRACT
+#define GEMM_UNROLL _Pragma("GCC unroll 12")
+#define GEMM_FUSING __attribute__((optimize("O3", "fp-contract=fast")))
+#define GEMM_APART __attribute__((optimize("O3", "fp-contract=off")))
+#endif
+
+/* c[m][n] = (add: c +) t, whose rows are `wide` apart. */
+KERNEL_PART void gemm_end(
+	int64_t m, int64_t n, const real *t, int64_t wide, real *c, int64_t ldc, int add)
+{
+	for (int64_t i = 0; i < m; i++)
+		for (int64_t j = 0; j < n; j++)
+			c[i * ldc + j] = add ? c[i * ldc + j] + t[i * wide + j] : t[i * wide + j];
+}
+
+#if defined(__x86_64__) && !defined(__FMA__) && !defined(STINT_ONE_ISA) && !defined(STINT_BARE)
+#define GEMM_ISA(f) f##_avx512
+#define GEMM_BYTES 64
+#define GEMM_ROWS 12
+#define GEMM_VECTORS 2
+#define GEMM_HOW GEMM_FUSING __attribute__((target("avx512f")))
+#include "gemm_tile.h"
+#define GEMM_ISA(f) f##_avx2
+#define GEMM_BYTES 32
+#define GEMM_ROWS 6
+#define GEMM_VECTORS 2
+#define GEMM_HOW GEMM_FUSING __attribute__((target("avx2,fma")))
+#include "gemm_tile.h"
+#define GEMM_ISA(f) f##_plain
+#define GEMM_ASKS
+#else
+#define GEMM_ISA(f) f
+#endif
+
+#if defined(__AVX512F__)
+#define GEMM_BYTES 64
+#define GEMM_ROWS 12
+#define GEMM_VECTORS 2
+#elif defined(__AVX__)
+#define GEMM_BYTES 32
+#define GEMM_ROWS 6
+#define GEMM_VECTORS 2
+#elif defined(__aarch64__)
+#define GEMM_BYTES 16
+#define GEMM_ROWS 6
+#define GEMM_VECTORS 4
+#else /* 16 registers of vectors, or 32 of numbers */
+#define GEMM_BYTES 16
+#define GEMM_ROWS 3
+#define GEMM_VECTORS 2
+#endif
+#if defined(STINT_HAS_FMA) && !defined(STINT_BARE)
+#define GEMM_HOW GEMM_FUSING
+#elif defined(STINT_ONE_ISA)
+#define GEMM_HOW GEMM_APART
+#else /* a short text before all */
+#define GEMM_SOFT
+#define GEMM_HOW
+#undef GEMM_UNROLL
+#define GEMM_UNROLL
+#endif
+#include "gemm_tile.h"
+
+#ifdef GEMM_ASKS
+KERNEL_PART void gemm_part(int64_t m, int64_t n, int64_t k, const real *pa, int64_t as,
+	const real *pb, int64_t bs, real *c, int64_t ldc, int add)
+{
+	if (__builtin_cpu_supports("avx512f"))
+		gemm_part_avx512(m, n, k, pa, as, pb, bs, c, ldc, add);
+	else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		gemm_part_avx2(m, n, k, pa, as, pb, bs, c, ldc, add);
+	else
+		gemm_part_plain(m, n, k, pa, as, pb, bs, c, ldc, add);
+}
+#endif
+
+#endif
