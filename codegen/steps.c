@@ -254,6 +254,12 @@ static void print_call(const struct schedule *s, const struct kernels *ks,
 		text_puts(t, "\tif (!probe || !probe->gradient)\n\t");
 	const bool fails = kernel_fails(k), checks = k->checked && !fails;
 	text_puts(t, fails ? "\terror = " : checks ? "\tif (" : "\t");
+	if (c->when >= 0) /* a branch's */
+		text_add(t,
+			fails    ? "!*BOOL(%s) ? 0 : "
+			: checks ? "*BOOL(%s) && "
+				 : "if (*BOOL(%s))\n\t\t",
+			s->place[c->when].name);
 	text_add(t, "%s(", k->name);
 	print_arguments(s, in, c, k, t);
 	if (checks && bare)

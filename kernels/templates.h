@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT-0 */
 /* All templates, for check.c. */
+#include "add_when.h"
 #include "argmost.h"
 #include "attention.h"
 #include "attention_grad.h"
@@ -7,6 +8,7 @@
 #include "batchnorm_sums.h"
 #include "bernoulli.h"
 #include "cast.h"
+#include "choose.h"
 #include "copy.h"
 #include "crossentropy.h"
 #include "crossentropy_grad.h"
