@@ -21,8 +21,7 @@ static struct tensor *around(const struct tensor *when)
 	return is_branch(when) ? node_input(when->maker, 1) : NULL;
 }
 
-/* Where `inner` holds, `outer` does. */
-static bool lies_within(const struct tensor *inner, const struct tensor *outer)
+bool branch_within(const struct tensor *inner, const struct tensor *outer)
 {
 	while (inner && inner != outer)
 		inner = around(inner);
@@ -32,7 +31,7 @@ static bool lies_within(const struct tensor *inner, const struct tensor *outer)
 /* The innermost branch that both are in. */
 static struct tensor *common(struct tensor *a, const struct tensor *b)
 {
-	while (!lies_within(b, a))
+	while (!branch_within(b, a))
 		a = around(a);
 	return a;
 }
@@ -48,7 +47,8 @@ static struct tensor *inside(struct tensor *inner, const struct tensor *outer)
 struct tensor *branch_of_choice(const struct node *n, int k)
 {
 	struct tensor *when = n->in[0];
-	if (n->op->role != ROLE_CHOOSE || k == 0 || !is_branch(when))
+	if ((n->op->role != ROLE_CHOOSE && n->op->role != ROLE_EITHER) || k == 0 ||
+		!is_branch(when))
 		return n->when;
 	const int side = when == when->maker->out[1];
 	return when->maker->out[k == 1 ? side : 1 - side];
@@ -58,9 +58,11 @@ bool branch_reads(const struct node *n, int k)
 {
 	const struct tensor *made = n->in[k]->maker ? n->in[k]->maker->when : NULL;
 	if (n->op->role == ROLE_BRANCH && k == 0)
-		return lies_within(node_input(n, 1), made);
-	return lies_within(branch_of_choice(n, k), made) ||
-	       (n->op->role == ROLE_ADD_WHEN && k == 2 && lies_within(n->in[0], made));
+		return branch_within(node_input(n, 1), made);
+	if (n->op->role == ROLE_EITHER && k > 0) /* where it was not made, nobody reads it */
+		return branch_within(made, branch_of_choice(n, k));
+	return branch_within(branch_of_choice(n, k), made) ||
+	       (n->op->role == ROLE_ADD_WHEN && k == 2 && branch_within(n->in[0], made));
 }
 
 /* A node of this role that runs when `when` does. */
@@ -76,7 +78,7 @@ static struct tensor *add(
 
 struct tensor *branch_leave(struct graph *g, struct branch_sum x, struct tensor *to)
 {
-	return !x.value || lies_within(to, x.when)
+	return !x.value || branch_within(to, x.when)
 		       ? x.value
 		       : add(g, ROLE_CHOOSE, to, 2, (struct tensor *[]){x.when, x.value});
 }

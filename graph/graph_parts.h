@@ -100,6 +100,8 @@ struct tensor *graph_gather_pieces(struct graph *g, struct tensor *whole, struct
 
 /* --- branches.c: branches that data decide --- */
 
+/* Where `inner` is true, `outer` is; NULL: always. */
+bool branch_within(const struct tensor *inner, const struct tensor *outer);
 /* When node n reads its input k: of what picks, the branch whose value that is. */
 struct tensor *branch_of_choice(const struct node *n, int k);
 /* Input k of n is there whenever n reads it. */

@@ -14,6 +14,7 @@
 #include "crossentropy_grad.h"
 #include "cumsum.h"
 #include "dropout.h"
+#include "either.h"
 #include "fill.h"
 #include "gather.h"
 #include "join_slice.h"

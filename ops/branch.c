@@ -84,6 +84,41 @@ static enum status add_when_emit(struct emit *e, const struct node *n)
 					      ARG_SIZE(count), ARG_SIZE(piece))});
 }
 
+/* --- What either keeps --- */
+
+static enum status either_infer(struct graph *g, struct node *n)
+{
+	const struct tensor *a = n->in[1], *b = n->in[2];
+	if (a->dtype != b->dtype || a->numel < b->numel)
+		return node_fail(g, n, NULL, "has no room for what the other branch makes");
+	return data_output(g, n, 0, a->dtype, a->rank, a->dim);
+}
+
+static enum status either_emit(struct emit *e, const struct node *n)
+{
+	const int64_t count = n->in[1]->numel, piece = call_piece(e, PIECE);
+	return call_kernel(
+		e, &(struct kernel_call){.file = "either.h",
+			   .function = "either",
+			   .ntype = 1,
+			   .type = {n->out[0]},
+			   .turns = div_up(count, piece),
+			   .work = (double)count,
+			   .args = CALL_ARGS(ARG_Y(0), ARG_X(0), ARG_X(1), ARG_X(2),
+				   ARG_SIZE(count), ARG_SIZE(n->in[2]->numel), ARG_SIZE(piece))});
+}
+
+static enum status part_infer(struct graph *g, struct node *n)
+{
+	const struct attr *shape = node_attr(n, "shape");
+	if (!shape)
+		return node_fail(g, n, NULL, "has no shape");
+	TRY(data_output(g, n, 0, n->in[0]->dtype, shape->n, shape->ints));
+	return n->out[0]->numel <= n->in[0]->numel
+		       ? ST_OK
+		       : node_fail(g, n, NULL, "is larger than what it is a part of");
+}
+
 const struct op_def ops_branch[] = {
 	{.name = "stint.Branch",
 		.min_in = 1,
@@ -124,5 +159,20 @@ const struct op_def ops_branch[] = {
 		.emit_c = add_when_emit,
 		.example = EXAMPLES({.in = "():bool a,B:data a,B:data"},
 			{.in = "():bool 40,700:data 40,700:data"})},
+	{.name = "stint.Either",
+		.min_in = 3,
+		.traits = OP_STOP,
+		.role = ROLE_EITHER,
+		.infer = either_infer,
+		.cost = data_move_cost,
+		.npair = 2,
+		.pair = {{0, 1}, {0, 2}},
+		.emit_c = either_emit,
+		.example = EXAMPLES({.in = "():bool a,B:data a,B:data"})},
+	{.name = "stint.Part",
+		.min_in = 1,
+		.traits = OP_VIEW | OP_STOP,
+		.role = ROLE_PART,
+		.infer = part_infer},
 	{.name = NULL},
 };
