@@ -12,6 +12,7 @@ struct autodiff {
 	bool *wants;            /* by tensor id: a parameter lies behind it */
 	bool *reaches;          /* by tensor id: the loss depends on it */
 	struct branch_sum *sum; /* by tensor id: so far */
+	int *first;             /* by tensor id: the first node that reads it on the loss's way */
 };
 
 static void mark_wants(struct autodiff *ad)
@@ -43,8 +44,10 @@ static void mark_reaches(struct autodiff *ad)
 		for (int k = 0; k < n->nout; k++)
 			any |= n->out[k] && ad->reaches[n->out[k]->id];
 		for (int k = 0; any && k < n->nin; k++)
-			if (n->in[k])
+			if (n->in[k]) {
 				ad->reaches[n->in[k]->id] = true;
+				ad->first[n->in[k]->id] = i;
+			}
 	}
 }
 
@@ -160,6 +163,21 @@ static enum status loss_gradient(struct graph *g, struct tensor **out)
 	return *out ? ST_OK : g->failed;
 }
 
+/* Of a parameter that nobody before node n reads, the gradient is complete: its update need not
+ * wait. */
+static enum status complete(struct autodiff *ad, const struct node *n)
+{
+	struct graph *g = ad->g;
+	for (int k = 0; k < n->nin; k++) {
+		const struct tensor *x = n->in[k];
+		if (!x || x->role != TR_PARAMETER || ad->first[x->id] != n->id)
+			continue;
+		struct branch_sum *sum = &ad->sum[x->id];
+		*sum = (struct branch_sum){branch_leave(g, *sum, NULL), NULL};
+	}
+	return g->failed;
+}
+
 static enum status backward(struct autodiff *ad)
 {
 	struct graph *g = ad->g;
@@ -174,29 +192,17 @@ static enum status backward(struct autodiff *ad)
 		if (!on_path)
 			continue;
 		enum status st = differentiate(ad, n);
+		if (st == ST_OK)
+			st = complete(ad, n);
 		if (st == ST_INTERNAL || g->failed != ST_OK)
 			return st;
 		if (st != ST_OK) /* go on, to report every operator without a gradient */
 			worst = st;
 	}
+	g->phase = NODE_FORWARD;
 	g->scope = NULL;
 	g->when = NULL;
 	return worst;
-}
-
-/* The gradient of each tensor from before the backward pass. */
-static enum status whole(struct autodiff *ad, struct tensor **grad)
-{
-	struct graph *g = ad->g;
-	for (int i = 0; i < ad->ntensor; i++) {
-		const struct tensor *t = g->tensor[i];
-		g->scope = t->name;
-		grad[i] = t->role == TR_PARAMETER ? branch_leave(g, ad->sum[i], NULL)
-						  : ad->sum[i].value;
-	}
-	g->scope = NULL;
-	g->phase = NODE_FORWARD;
-	return g->failed;
 }
 
 static enum status collect(struct autodiff *ad, struct tensor *const *sum, int *nparam,
@@ -225,8 +231,9 @@ enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struc
 	ad.wants = ARENA_ARRAY(g->arena, bool, g->ntensor);
 	ad.reaches = ARENA_ARRAY(g->arena, bool, g->ntensor);
 	ad.sum = ARENA_ARRAY(g->arena, struct branch_sum, g->ntensor);
+	ad.first = ARENA_ARRAY(g->arena, int, g->ntensor);
 	struct tensor **sum = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
-	if (!ad.wants || !ad.reaches || !ad.sum || !sum)
+	if (!ad.first || !ad.wants || !ad.reaches || !ad.sum || !sum)
 		return diag_nomem(g->diag);
 	mark_wants(&ad);
 	mark_reaches(&ad);
@@ -236,7 +243,8 @@ enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struc
 			"the loss depends on no trainable parameter");
 	}
 	TRY(backward(&ad));
-	TRY(whole(&ad, sum));
+	for (int i = 0; i < ad.ntensor; i++)
+		sum[i] = ad.sum[i].value;
 	TRY(graph_join(g, sum, ad.ntensor));
 	return collect(&ad, sum, nparam, param, grad);
 }
