@@ -6,6 +6,12 @@ from . import basics, branches, dense, language, recent, structured, vision
 COMMITTED = {
     "attention_pooling": ("raw", "old"),
     "attention_twice": ("new",),
+    "branch": ("new",),
+    "branch_around": ("new",),
+    "branch_blocks": ("raw",),
+    "branch_in_branch": ("raw",),
+    "branch_in_branch_other": ("new",),
+    "branch_other": ("raw",),
     "cnn_fresh": ("new",),
     "padding": ("raw",),
     "padding_asked": ("old",),

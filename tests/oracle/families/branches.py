@@ -58,9 +58,9 @@ class Residual(nn.Module):
         self.head = nn.Linear(6, 4)
 
     def forward(self, x):
-        h = F.relu(self.stem(x))
+        h = torch.tanh(self.stem(x))
         for keep, block in zip((x.sum() > 0, x.max() > 9, x.min() < 0), self.block):
-            h = decide(keep, lambda h, block=block: h + F.relu(block(h)), lambda h: h * 0.5, h)
+            h = decide(keep, lambda h, block=block: h + torch.tanh(block(h)), lambda h: h * 0.5, h)
         return self.head(h.mean((2, 3)))
 
 
