@@ -53,6 +53,8 @@ static void mark_used(struct builder *b)
 				if (v.in[k])
 					b->used[tensor_storage(v.in[k])->id] = true;
 		}
+		if (n->when)
+			b->used[n->when->id] = true;
 		for (int k = 0; k < n->nout; k++)
 			if (n->out[k])
 				b->used[n->out[k]->id] = true;
@@ -243,15 +245,18 @@ static double cost_of(
 	return launches * r->launch + (compute > traffic ? compute : traffic);
 }
 
-/* The problem tensors behind `t`, each once, in order of first appearance. */
-static int *storages_of(struct builder *b, int n, struct tensor *const *t, int *count)
+/* The problem tensors behind `t`, and behind `when`, which may be NULL, each once, in order of
+ * first appearance. */
+static int *storages_of(
+	struct builder *b, int n, struct tensor *const *t, struct tensor *when, int *count)
 {
-	int *list = ARENA_ARRAY(b->a, int, n);
+	int *list = ARENA_ARRAY(b->a, int, n + 1);
 	*count = 0;
-	for (int k = 0; list && k < n; k++) {
-		if (!t[k])
+	for (int k = 0; list && k <= n; k++) {
+		struct tensor *one = k < n ? t[k] : when;
+		if (!one)
 			continue;
-		int x = b->index[tensor_storage(t[k])->id], i = 0;
+		int x = b->index[tensor_storage(one)->id], i = 0;
 		while (i < *count && list[i] != x)
 			i++;
 		if (i == *count)
@@ -332,8 +337,8 @@ static enum status add_choices(struct builder *b, const struct node *n, struct p
 									library ? &call : NULL);
 		choice[c].kernel = kernel_key(b->keys, &v, library ? &call : NULL);
 		choice[c].workspace = node_workspace(b->g, &v);
-		choice[c].in = storages_of(b, v.nin, v.in, &choice[c].nin);
-		choice[c].out = storages_of(b, v.nout, v.out, &choice[c].nout);
+		choice[c].in = storages_of(b, v.nin, v.in, v.when, &choice[c].nin);
+		choice[c].out = storages_of(b, v.nout, v.out, NULL, &choice[c].nout);
 		if (!choice[c].in || !choice[c].out || !choice[c].kernel)
 			return ST_INTERNAL;
 	}

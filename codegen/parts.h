@@ -179,6 +179,7 @@ struct call {
 	int kernel;         /* -1: none, the step is a copy's */
 	int *in, *out;      /* buffer index by position, -1: absent */
 	int workspace;      /* buffer index, -1: none */
+	int when;           /* buffer index of what says whether it runs; -1: it does */
 	int updates;        /* resident whose gradient input 1 is, -1: none */
 };
 

@@ -137,6 +137,10 @@ static enum status find_buffers(
 			return missing(ks, n, n->out[k]->name, step);
 	}
 	c->workspace = s->workspace[step];
+	const int when = n->when ? stands_for(p, w->in, w->nin, s->gp->index[n->when->id]) : -1;
+	c->when = when >= 0 ? buffer_at(s, when, step) : -1;
+	if (n->when && c->when < 0)
+		return missing(ks, n, n->when->name, step);
 	return ST_OK;
 }
 

@@ -31,7 +31,8 @@ static void print_when(
 		const char *word;
 	} when[] = {{c->node.last, "LAST"},
 		{!bare && c->updates < 0 && hands_on(&c->node), "UPDATED"},
-		{!aside && group_at(s, ks, step), "TOGETHER"}, {aside, "ASIDE"}};
+		{!aside && group_at(s, ks, step), "TOGETHER"}, {aside, "ASIDE"},
+		{!aside && c->when >= 0, "BRANCH"}};
 	const char *before = "";
 	for (size_t i = 0; i < sizeof when / sizeof *when; i++)
 		if (when[i].on) {
@@ -59,6 +60,8 @@ static void print_row_places(
 	const struct schedule *s, const struct kernels *ks, const struct call *c, struct text *t)
 {
 	const struct kernel *k = c->kernel < 0 ? NULL : &ks->kernel[c->kernel];
+	if (c->when >= 0)
+		text_add(t, "%s, ", place_at(s, c->when));
 	if (!k || k->narg == 0)
 		text_puts(t, "NOTHING");
 	for (int i = 0; k && i < k->narg; i++)
@@ -77,6 +80,10 @@ static void print_remark(
 		node_title(&c->node, &title);
 		text_puts(t, " /* ");
 		text_comment(t, title.s ? title.s : "");
+		comma = ", ";
+	}
+	if (c->when >= 0) {
+		text_add(t, "%sif %s", *comma ? comma : " /* ", place_at(s, c->when));
 		comma = ", ";
 	}
 	if (c->run > 0) {

@@ -23,11 +23,12 @@ static void print_words(const struct kernels *ks, struct text *t)
 {
 	text_puts(t, "\n/* --- The schedule: a line of step_train.h or step_eval.h for each step "
 		     "--- */\n\n");
-	text_puts(t,
-		ks->graph->target->bare
-			? "enum { ALWAYS = STINT_ALWAYS, LAST = STINT_LAST };\n"
-			: "enum { ALWAYS = STINT_ALWAYS, LAST = STINT_LAST, UPDATED = "
-			  "STINT_UPDATED, TOGETHER = STINT_TOGETHER,\n\tASIDE = STINT_ASIDE };\n");
+	text_puts(t, ks->graph->target->bare
+			     ? "enum { ALWAYS = STINT_ALWAYS, LAST = STINT_LAST, BRANCH = "
+			       "STINT_BRANCH };\n"
+			     : "enum { ALWAYS = STINT_ALWAYS, LAST = STINT_LAST, UPDATED = "
+			       "STINT_UPDATED, TOGETHER = STINT_TOGETHER,\n\tASIDE = STINT_ASIDE, "
+			       "BRANCH = STINT_BRANCH };\n");
 	text_puts(t, "enum { NOTHING = 0 /* the place of what has no bytes */ };\n");
 }
 

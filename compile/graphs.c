@@ -58,6 +58,7 @@ static enum status kernels_of(const struct graph_options *o, unsigned flags, str
 		TRY(graph_fuse(*g));
 		dump(o, STAGE_FUSE, *g);
 	}
+	TRY(graph_keep_either(*g));
 	if (t->away)
 		TRY(graph_put_away(*g, g));
 	if (o->share_least && (*g)->ranks > 1)

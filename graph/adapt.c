@@ -412,7 +412,7 @@ static enum status add(struct adapt *x, struct adapter *adapter, bool turned,
 	struct graph *g = x->copy.to;
 	struct adapting one = {x, adapter, turned};
 	struct tensor *delta = NULL;
-	g->scope = n->name;
+	graph_copy_for(&x->copy, old);
 	TRY(n->op->adapter->build(&one, n, n->in, &delta));
 	TRY(g->failed);
 	if (adapter->read && adapter->turned != one.turned)

@@ -30,9 +30,9 @@ static bool can_add(const struct graph *g, const struct node *sum, int k)
 	const struct tensor *a = sum->in[k], *b = sum->in[1 - k], *y = sum->out[0];
 	const struct node *n = a->maker;
 	return n && n->op->addend && n->out[0] == a && !node_input(n, n->op->addend) && !n->nalt &&
-	       n->phase == sum->phase && !n->last && !sum->last && a->dtype == y->dtype &&
-	       b->dtype == y->dtype && tensor_same_shape(a, y) && tensor_same_shape(b, y) &&
-	       is_there_before(b, n) && !is_made_on_the_way(g, b) &&
+	       n->phase == sum->phase && n->when == sum->when && !n->last && !sum->last &&
+	       a->dtype == y->dtype && b->dtype == y->dtype && tensor_same_shape(a, y) &&
+	       tensor_same_shape(b, y) && is_there_before(b, n) && !is_made_on_the_way(g, b) &&
 	       (!n->op->adds || n->op->adds(g, n)) && graph_reads(g, a) == 1;
 }
 

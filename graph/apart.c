@@ -15,7 +15,8 @@ static bool same_tensor(const struct tensor *a, const struct tensor *b)
 
 static bool same_node(const struct node *a, const struct node *b)
 {
-	bool same = a->op == b->op && a->nin == b->nin && a->nout == b->nout;
+	bool same = a->op == b->op && a->nin == b->nin && a->nout == b->nout &&
+		    same_tensor(a->when, b->when);
 	for (int i = 0; same && i < a->nin; i++)
 		same = same_tensor(a->in[i], b->in[i]);
 	for (int k = 0; same && k < a->nout; k++)
@@ -290,7 +291,7 @@ enum status graph_apart(const struct graph *whole, const struct graph *part, int
 		return ST_OK;
 	find_axes(out);
 	for (int i = 0; i < whole->nnode; i++)
-		out->node[i] = apart_node(out, i);
+		out->node[i] = !whole->node[i]->when && apart_node(out, i);
 	return ST_OK;
 }
 

@@ -7,11 +7,12 @@
 
 struct autodiff {
 	struct graph *g;
-	int nforward;         /* nodes before the backward pass */
-	int ntensor;          /* tensors before it */
-	bool *wants;          /* by tensor id: a parameter lies behind it */
-	bool *reaches;        /* by tensor id: the loss depends on it */
-	struct tensor **grad; /* by tensor id: the sum so far; NULL: none yet */
+	int nforward;           /* nodes before the backward pass */
+	int ntensor;            /* tensors before it */
+	bool *wants;            /* by tensor id: a parameter lies behind it */
+	bool *reaches;          /* by tensor id: the loss depends on it */
+	struct branch_sum *sum; /* by tensor id: so far */
+	int *first;             /* by tensor id: the first node that reads it on the loss's way */
 };
 
 static void mark_wants(struct autodiff *ad)
@@ -43,8 +44,10 @@ static void mark_reaches(struct autodiff *ad)
 		for (int k = 0; k < n->nout; k++)
 			any |= n->out[k] && ad->reaches[n->out[k]->id];
 		for (int k = 0; any && k < n->nin; k++)
-			if (n->in[k])
+			if (n->in[k]) {
 				ad->reaches[n->in[k]->id] = true;
+				ad->first[n->in[k]->id] = i;
+			}
 	}
 }
 
@@ -90,12 +93,12 @@ static enum status no_rule(const struct autodiff *ad, const struct node *n)
 		"has no gradient, and lies between the loss and parameter %s", way);
 }
 
-/* Add one contribution to the gradient of x. The order of the calls, and so of the sum, is the
- * graph's. */
-static enum status contribute(
-	struct autodiff *ad, const struct node *n, const struct tensor *x, struct tensor *dx)
+/* Add one contribution to the gradient of input k. The order of the calls, and so of the sum, is
+ * the graph's. */
+static enum status contribute(struct autodiff *ad, const struct node *n, int k, struct tensor *dx)
 {
 	struct graph *g = ad->g;
+	const struct tensor *x = n->in[k];
 	if (!tensor_same_shape(x, dx) || x->dtype != dx->dtype) {
 		char a[200], b[200];
 		const struct where w = {.file = g->file, .node = n->name, .op = n->op->name};
@@ -103,12 +106,8 @@ static enum status contribute(
 			"its gradient rule gave %s for an input of shape %s",
 			tensor_shape_text(dx, a), tensor_shape_text(x, b));
 	}
-	struct tensor **sum = &ad->grad[x->id];
-	if (!*sum)
-		*sum = dx;
-	else if (!(*sum = OP2(g, op_by_role(g->table, ROLE_ADD)->name, *sum, dx)))
-		return g->failed;
-	return ST_OK;
+	return branch_add(
+		g, &ad->sum[n->in[k]->id], (struct branch_sum){dx, branch_of_choice(n, k)});
 }
 
 static enum status differentiate(struct autodiff *ad, const struct node *n)
@@ -120,8 +119,7 @@ static enum status differentiate(struct autodiff *ad, const struct node *n)
 	if (!dy || !dx || !want)
 		return diag_nomem(g->diag);
 	for (int k = 0; k < n->nout; k++) {
-		dy[k] = n->out[k] ? ad->grad[n->out[k]->id] : NULL;
-		any_dy |= dy[k] != NULL;
+		any_dy |= n->out[k] && ad->sum[n->out[k]->id].value;
 	}
 	for (int k = 0; k < n->nin; k++) {
 		want[k] = n->in[k] && ad->wants[n->in[k]->id];
@@ -132,12 +130,16 @@ static enum status differentiate(struct autodiff *ad, const struct node *n)
 	if (!n->op->grad)
 		return no_rule(ad, n);
 	g->scope = n->name;
+	g->when = n->when;
+	for (int k = 0; k < n->nout; k++)
+		dy[k] = n->out[k] ? branch_leave(g, ad->sum[n->out[k]->id], n->when) : NULL;
+	TRY(g->failed);
 	TRY(n->op->grad(g, n, dy, want, dx));
 	if (g->failed != ST_OK)
 		return g->failed;
 	for (int k = 0; k < n->nin; k++)
 		if (want[k] && dx[k])
-			TRY(contribute(ad, n, n->in[k], dx[k]));
+			TRY(contribute(ad, n, k, dx[k]));
 	return ST_OK;
 }
 
@@ -161,12 +163,27 @@ static enum status loss_gradient(struct graph *g, struct tensor **out)
 	return *out ? ST_OK : g->failed;
 }
 
+/* Of a parameter that nobody before node n reads, the gradient is complete: its update need not
+ * wait. */
+static enum status complete(struct autodiff *ad, const struct node *n)
+{
+	struct graph *g = ad->g;
+	for (int k = 0; k < n->nin; k++) {
+		const struct tensor *x = n->in[k];
+		if (!x || x->role != TR_PARAMETER || ad->first[x->id] != n->id)
+			continue;
+		struct branch_sum *sum = &ad->sum[x->id];
+		*sum = (struct branch_sum){branch_leave(g, *sum, NULL), NULL};
+	}
+	return g->failed;
+}
+
 static enum status backward(struct autodiff *ad)
 {
 	struct graph *g = ad->g;
 	enum status worst = ST_OK;
 	g->phase = NODE_BACKWARD;
-	TRY(loss_gradient(g, &ad->grad[g->loss->id]));
+	TRY(loss_gradient(g, &ad->sum[g->loss->id].value));
 	for (int i = ad->nforward - 1; i >= 0; i--) {
 		const struct node *n = g->node[i];
 		bool on_path = false;
@@ -175,6 +192,8 @@ static enum status backward(struct autodiff *ad)
 		if (!on_path)
 			continue;
 		enum status st = differentiate(ad, n);
+		if (st == ST_OK)
+			st = complete(ad, n);
 		if (st == ST_INTERNAL || g->failed != ST_OK)
 			return st;
 		if (st != ST_OK) /* go on, to report every operator without a gradient */
@@ -182,11 +201,12 @@ static enum status backward(struct autodiff *ad)
 	}
 	g->phase = NODE_FORWARD;
 	g->scope = NULL;
+	g->when = NULL;
 	return worst;
 }
 
-static enum status collect(
-	struct autodiff *ad, int *nparam, struct tensor ***param, struct tensor ***grad)
+static enum status collect(struct autodiff *ad, struct tensor *const *sum, int *nparam,
+	struct tensor ***param, struct tensor ***grad)
 {
 	struct graph *g = ad->g;
 	int n = 0;
@@ -198,7 +218,7 @@ static enum status collect(
 		if (g->tensor[i]->role != TR_PARAMETER)
 			continue;
 		(*param)[n] = g->tensor[i];
-		(*grad)[n++] = ad->grad[i];
+		(*grad)[n++] = sum[i];
 	}
 	*nparam = n;
 	return ST_OK;
@@ -210,8 +230,10 @@ enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struc
 	struct autodiff ad = {.g = g, .nforward = g->nnode, .ntensor = g->ntensor};
 	ad.wants = ARENA_ARRAY(g->arena, bool, g->ntensor);
 	ad.reaches = ARENA_ARRAY(g->arena, bool, g->ntensor);
-	ad.grad = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
-	if (!ad.wants || !ad.reaches || !ad.grad)
+	ad.sum = ARENA_ARRAY(g->arena, struct branch_sum, g->ntensor);
+	ad.first = ARENA_ARRAY(g->arena, int, g->ntensor);
+	struct tensor **sum = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
+	if (!ad.first || !ad.wants || !ad.reaches || !ad.sum || !sum)
 		return diag_nomem(g->diag);
 	mark_wants(&ad);
 	mark_reaches(&ad);
@@ -221,8 +243,10 @@ enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struc
 			"the loss depends on no trainable parameter");
 	}
 	TRY(backward(&ad));
-	TRY(graph_join(g, ad.grad, ad.ntensor));
-	return collect(&ad, nparam, param, grad);
+	for (int i = 0; i < ad.ntensor; i++)
+		sum[i] = ad.sum[i].value;
+	TRY(graph_join(g, sum, ad.ntensor));
+	return collect(&ad, sum, nparam, param, grad);
 }
 
 bool *graph_ways_back(const struct graph *g)

@@ -69,6 +69,12 @@ enum status graph_copy_begin(struct graph_copy *c, const struct graph *from)
 	return ST_OK;
 }
 
+void graph_copy_for(struct graph_copy *c, const struct node *n)
+{
+	c->to->scope = n->name;
+	c->to->when = mapped(c, n->when);
+}
+
 enum status graph_copy_node(struct graph_copy *c, const struct node *n, struct node **out)
 {
 	struct tensor **in;
@@ -78,6 +84,7 @@ enum status graph_copy_node(struct graph_copy *c, const struct node *n, struct n
 		return diag_nomem(c->to->diag);
 	m->phase = n->phase;
 	m->last = n->last;
+	m->when = mapped(c, n->when);
 	m->nattr = n->nattr;
 	m->attr = n->attr;
 	m->param = n->param;
@@ -100,6 +107,7 @@ enum status graph_copy_end(struct graph_copy *c, struct graph **out)
 	g->lr = mapped(c, c->from->lr);
 	g->phase = NODE_FORWARD;
 	g->scope = NULL;
+	g->when = NULL;
 	if (g->failed != ST_OK)
 		return g->failed;
 	for (int i = 0; i < g->noutput; i++)

@@ -126,11 +126,16 @@ static struct tensor *real_scales(
 	struct graph *g, const struct tensor *t, const struct stored *s, int64_t rows)
 {
 	const struct attr offset = ATTR_F("offset", (double)s->offset);
+	struct tensor *const when = g->when;
 	struct tensor *in[] = {part(g, t, DT_U8, rows, s->scales, s->code),
 		part(g, t, DT_F32, 1, stored_coarse(s), s->coarse)};
-	return in[0] && in[1] ? graph_op(g, op_by_role(g->table, ROLE_WIDEN_SCALES)->name, 2, in, 1,
-					&offset)
-			      : NULL;
+	g->when = NULL; /* others read them, too */
+	struct tensor *y = in[0] && in[1]
+				   ? graph_op(g, op_by_role(g->table, ROLE_WIDEN_SCALES)->name, 2,
+					     in, 1, &offset)
+				   : NULL;
+	g->when = when;
+	return y;
 }
 
 /* Rows of them are those of the matrix, where these are whole. */
@@ -327,7 +332,7 @@ static enum status copy_node(struct frozen *f, const struct node *n)
 	struct node *m;
 	bool taken = false, done = false;
 	g->phase = n->phase;
-	g->scope = n->name;
+	graph_copy_for(&f->copy, n);
 	TRY(graph_copy_list(&f->copy, n->nin, n->in, &in));
 	for (int i = 0; i < n->nin; i++) {
 		if (!will_narrow(f, n->in[i]))

@@ -42,7 +42,7 @@ bool fuse_can(const struct node *n)
 
 static bool can_join(const struct node *n, const struct tensor *t)
 {
-	return fuse_can(n) && tensor_same_shape(n->out[0], t);
+	return fuse_can(n) && n->when == t->maker->when && tensor_same_shape(n->out[0], t);
 }
 
 /* A way may read what is inlined into the node's own inputs, or into all readers. */
@@ -341,8 +341,11 @@ static enum status rebuild(struct fuse *f)
 	int kept = 0;
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = 0; i < g->nnode; i++)
-			if (at[i] && views_resident(at[i]) == (pass == 0))
+			if (at[i] && views_resident(at[i]) == (pass == 0)) {
+				if (pass == 0)
+					at[i]->when = NULL; /* which may be made later */
 				g->node[kept++] = at[i];
+			}
 	g->nnode = kept;
 	for (int i = 0; i < kept; i++)
 		g->node[i]->id = i;

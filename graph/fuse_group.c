@@ -144,6 +144,7 @@ static enum status make(const struct group *x, struct node *n, struct node **out
 	m->id = n->id; /* by which its readers find how it is made */
 	m->phase = n->phase;
 	m->last = n->last;
+	m->when = n->when;
 	m->out[0] = n->out[0];
 	m->out[0]->maker = m;
 	for (int w = 1; w < x->nway; w++)

@@ -273,6 +273,7 @@ struct node *graph_node_blank(struct graph *g, const struct op_def *op, const ch
 		.op = op,
 		.phase = g->phase,
 		.last = g->last,
+		.when = g->when,
 		.nin = nin,
 		.nout = nout};
 	n->in = arena_memdup(g->arena, in, (size_t)nin, sizeof *in);
@@ -296,7 +297,7 @@ enum status graph_append(struct graph *g, struct node *n)
 
 int node_reads(const struct node *n, const struct tensor *t)
 {
-	int reads = 0;
+	int reads = n->when == t;
 	for (int k = 0; k < n->nin; k++) {
 		reads += n->in[k] == t;
 		for (int a = 0; a < n->nalt; a++)

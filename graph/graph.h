@@ -172,6 +172,10 @@ struct node {
 	const struct op_def *op;
 	enum node_phase phase;
 	bool last; /* runs in a step's last shard only */
+	/* Of a branch that data decide: it runs where this, one BOOL made by ROLE_BRANCH, is true.
+	 * Where it is not, what it makes holds anything, and is read by nobody that runs, but for
+	 * what picks (graph/branches.c). NULL: it always runs. */
+	struct tensor *when;
 	int nin, nout;
 	struct tensor **in; /* NULL where an optional input is absent */
 	struct tensor **out;
@@ -273,6 +277,7 @@ struct graph {
 	/* Given to nodes as they are added. */
 	enum node_phase phase;
 	bool last;
+	struct tensor *when;
 	const char *scope;   /* name for nodes added without one */
 	enum status failed;  /* sticky: the first failure of graph_op; ST_OK */
 	double fold_work;    /* of folding so far: operations and bytes, small nodes not counted */

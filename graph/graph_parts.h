@@ -47,6 +47,8 @@ enum status graph_copy_list(
 	const struct graph_copy *c, int n, struct tensor *const *from, struct tensor ***out);
 /* The node as it is, its outputs mapped. Alternatives are not copied. */
 enum status graph_copy_node(struct graph_copy *c, const struct node *n, struct node **out);
+/* Nodes that are added from here on stand for n: they have its name, and run when it does. */
+void graph_copy_for(struct graph_copy *c, const struct node *n);
 /* Inputs, outputs, loss; dead nodes out. */
 enum status graph_copy_end(struct graph_copy *c, struct graph **out);
 
@@ -95,6 +97,23 @@ bool graph_scatters(const struct graph *g, const struct optimizer_spec *spec);
  * from the piece that each has. NULL: failed. */
 struct tensor *graph_own_piece(struct graph *g, struct tensor *t, struct tensor *behind);
 struct tensor *graph_gather_pieces(struct graph *g, struct tensor *whole, struct tensor *piece);
+
+/* --- branches.c: branches that data decide --- */
+
+/* Where `inner` is true, `outer` is; NULL: always. */
+bool branch_within(const struct tensor *inner, const struct tensor *outer);
+/* When node n reads its input k: of what picks, the branch whose value that is. */
+struct tensor *branch_of_choice(const struct node *n, int k);
+/* Input k of n is there whenever n reads it. */
+bool branch_reads(const struct node *n, int k);
+/* A sum of gradients, which is there when `when` is true (NULL: always), and 0 elsewhere. */
+struct branch_sum {
+	struct tensor *value; /* NULL: nothing was added yet */
+	struct tensor *when;
+};
+enum status branch_add(struct graph *g, struct branch_sum *sum, struct branch_sum x);
+/* Its value as it is when `to` is. */
+struct tensor *branch_leave(struct graph *g, struct branch_sum x, struct tensor *to);
 
 /* Gradients together with the nodes before them (joined.c); grad: of the first ntensor tensors, of
  * which one may be made by another node then. */

@@ -86,9 +86,11 @@ static enum status join(struct joining *j, const struct node *first, const struc
 	struct node *both = NULL;
 	g->phase = NODE_BACKWARD;
 	g->scope = n->name;
+	g->when = n->when;
 	const enum status st = n->op->join(g, n, first, &both);
 	g->phase = NODE_FORWARD;
 	g->scope = NULL;
+	g->when = NULL;
 	if (st != ST_OK || !both)
 		return st;
 	both->late = first->late;
@@ -115,7 +117,8 @@ enum status graph_join(struct graph *g, struct tensor **grad, int ntensor)
 		const struct tensor *x = n->op->join ? n->in[n->op->joins] : NULL;
 		const struct node *first = x ? x->maker : NULL;
 		const int before = g->nnode;
-		if (first && is_private(g, first, n) && can_come_first(&j, first, n))
+		if (first && first->when == n->when && is_private(g, first, n) &&
+			can_come_first(&j, first, n))
 			TRY(join(&j, first, n, grad, ntensor));
 		i -= before - g->nnode; /* what came behind n is in its place now */
 	}

@@ -66,16 +66,19 @@ static struct tensor *reorder(
 {
 	struct graph *g = l->copy.to;
 	const char *scope = g->scope;
+	struct tensor *when = g->when;
 	int64_t dim[RANK_MAX];
 	const int64_t s = spatial(old), b = together(l, old->dim[1]);
 	const int first = g->ntensor;
 	g->scope = old->maker ? old->maker->name : old->name;
+	g->when = old->maker && old->maker->when ? l->copy.map[old->maker->when->id] : NULL;
 	struct tensor *y = turned(g, x, to_blocks ? b : s, to_blocks ? s : b);
 	y = to_blocks ? graph_reshape(g, y, blocked_shape(l, old, dim), dim)
 		      : graph_reshape(g, y, old->rank, old->dim);
 	for (int i = first; i < g->ntensor; i++)
 		g->tensor[i]->is_gradient = old->is_gradient;
 	g->scope = scope;
+	g->when = when;
 	return y;
 }
 
@@ -274,7 +277,7 @@ static enum status rebuild(struct layout *l, const struct node *n)
 	struct graph *g = l->copy.to;
 	struct blocking b = {.g = g, .n = n, .all = l->block == BLOCK_ALL, .layout = l};
 	g->phase = n->phase;
-	g->scope = n->name;
+	graph_copy_for(&l->copy, n);
 	if (n->op->block)
 		TRY(n->op->block(&b));
 	else if (n->op->traits & OP_POINTWISE)

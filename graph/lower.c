@@ -21,7 +21,7 @@ static enum status match_node(struct graph_copy *c, const struct node *old, stru
 			struct tensor *replace = NULL;
 			if (!r->match)
 				continue;
-			c->to->scope = n->name;
+			graph_copy_for(c, old);
 			TRY(r->match(c->to, n, &replace));
 			if (replace) {
 				take_name(replace, old->out[0]);
@@ -55,7 +55,7 @@ static enum status lower_node(
 	if (!made)
 		return diag_nomem(c->to->diag);
 	TRY(graph_copy_list(c, n->nin, n->in, &in));
-	c->to->scope = n->name;
+	graph_copy_for(c, n);
 	TRY(n->op->lower(c->to, n, in, o, made));
 	if (c->to->failed != ST_OK)
 		return c->to->failed;

@@ -146,6 +146,8 @@ bool *graph_behind(const struct graph *g, int noutput, struct tensor *const *out
 		for (int k = 0; made && k < n->nin; k++)
 			if (n->in[k])
 				needed[n->in[k]->id] = true;
+		if (made && n->when)
+			needed[n->when->id] = true;
 	}
 	return needed;
 }

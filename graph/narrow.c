@@ -134,11 +134,20 @@ static bool is_narrow(const struct narrow *l, const struct node *n, int k)
 
 /* --- The other form of a value --- */
 
+/* Another form of a value is there whenever it is, whoever asks for it first. */
+static struct tensor *when_made(const struct narrow *l, const struct tensor *old)
+{
+	const struct tensor *when = old->maker ? old->maker->when : NULL;
+	return when ? l->copy.map[when->id] : NULL;
+}
+
 static struct tensor *copy_as(
 	struct narrow *l, const struct tensor *old, struct tensor *x, enum dtype t)
 {
-	struct tensor *y = graph_copy_as(
-		l->copy.to, old->maker ? old->maker->name : old->name, x, t);
+	struct graph *g = l->copy.to;
+	g->when = when_made(l, old);
+	struct tensor *y = graph_copy_as(g, old->maker ? old->maker->name : old->name, x, t);
+	g->when = NULL;
 	if (y)
 		y->is_gradient = old->is_gradient;
 	return y;
@@ -173,7 +182,9 @@ static struct tensor *made_narrow(struct narrow *l, const struct tensor *old)
 		if (!in[i])
 			return NULL;
 	}
+	l->copy.to->when = when_made(l, old);
 	const struct node *m = graph_op_like(l->copy.to, n, in, n->nattr, n->attr, n->param);
+	l->copy.to->when = NULL;
 	if (!m)
 		return NULL;
 	m->out[0]->dtype = l->type;

@@ -17,8 +17,17 @@ enum op_role {
 	ROLE_IDENTITY,   /* an identity as files spell it */
 	ROLE_CAST,       /* the same numbers in another type, as files spell it */
 	ROLE_CONSTANT,   /* a value as files spell it */
-	ROLE_STOP,       /* an identity through which no gradient passes */
-	ROLE_BUFFER,     /* a buffer of the model, and the value that it has after the step */
+	ROLE_BRANCH, /* a condition of one BOOL, and when it is there to be read (absent: always):
+			when the nodes of either branch run, that of the condition first */
+	ROLE_CHOOSE, /* one BOOL, two values: the first where it is true, else the second, of which
+			the other one is not read; one that is absent is zeros */
+	ROLE_ADD_WHEN, /* one BOOL, two values: their sum where it is true, else the first */
+	ROLE_EITHER, /* when a branch runs; what it makes, and the other one, of one type, which has
+			no more elements: the first's elements or the second's, in the first's shape
+		      */
+	ROLE_PART,   /* attribute shape: a view of so many of its first elements in that shape */
+	ROLE_STOP,   /* an identity through which no gradient passes */
+	ROLE_BUFFER, /* a buffer of the model, and the value that it has after the step */
 	ROLE_TRANSPOSE,  /* without attributes: axes in reverse */
 	ROLE_DROPOUT,    /* as files spell it: a ratio and whether it trains, constants; attribute
 			    key: whose random numbers */

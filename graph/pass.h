@@ -195,6 +195,10 @@ enum status graph_add_inside(struct graph *g);
  * the same bits, and never stored. What is fused is said in graph/fuse.c. */
 enum status graph_fuse(struct graph *g);
 
+/* What the backward pass reads of branches of which one runs lies in the same bytes
+ * (graph/either.c). Requires a graph that is complete but for which way each node is computed. */
+enum status graph_keep_either(struct graph *g);
+
 /* Every TR_CONSTANT is named after its contents: "constant/0123456789abcdef". */
 enum status graph_name_constants(struct graph *g);
 

@@ -25,6 +25,8 @@ static void mark(const struct graph *g, bool *need)
 		for (int k = 0; k < n->nin; k++)
 			if (n->in[k])
 				need[n->in[k]->id] = true;
+		if (n->when)
+			need[n->when->id] = true;
 		for (int a = 0; a < n->nalt; a++)
 			for (int k = 0; k < n->nin; k++)
 				if (n->alt[a][k])
@@ -77,6 +79,8 @@ static enum status verify_inputs(
 			return breach(g, n, "an input has no maker");
 		if (x->maker && (x->maker->id >= n->id || g->node[x->maker->id] != x->maker))
 			return breach(g, n, "an input is made later");
+		if (!(n->op->traits & OP_VIEW) && in == n->in && !branch_reads(n, k))
+			return breach(g, n, "reads what a branch makes, and runs without it");
 	}
 	return ST_OK;
 }
@@ -87,6 +91,10 @@ enum status graph_verify(const struct graph *g)
 		const struct node *n = g->node[i];
 		if (n->id != i)
 			return breach(g, n, "its number is off");
+		if (n->when && (!n->when->maker || n->when->maker->id >= i))
+			return breach(g, n, "when it runs is known later");
+		if (n->when && n->op->role == ROLE_BRANCH)
+			return breach(g, n, "says when a branch runs, and does not always run");
 		TRY(verify_inputs(g, n, n->in));
 		for (int a = 0; a < n->nalt; a++)
 			TRY(verify_inputs(g, n, n->alt[a]));

@@ -54,6 +54,29 @@ static enum status shard_inputs(struct graph_copy *c, int64_t batch)
 	return found ? ST_OK : no_batch(c->from);
 }
 
+/* Which branch runs is decided once for a batch: a micro-batch could not tell from its rows. */
+static enum status check_branches(const struct graph *g, int64_t rows)
+{
+	for (int i = 0; i < g->nnode; i++) {
+		const struct node *n = g->node[i];
+		const bool *behind = n->op->role == ROLE_BRANCH ? graph_behind(g, 1, &n->in[0])
+								: NULL;
+		if (n->op->role == ROLE_BRANCH && !behind)
+			return diag_nomem(g->diag);
+		for (int k = 0; behind && k < g->ninput; k++) {
+			const struct tensor *x = g->input[k];
+			if (behind[x->id] && x->rank > 0 && x->dim[0] == rows)
+				return node_fail((struct graph *)g, n,
+					"leave --micro-batch away; or make the condition an input "
+					"of its own",
+					"its condition '%s' is computed from all rows of '%s', and "
+					"would differ in micro-batches",
+					n->in[0]->name, x->name);
+		}
+	}
+	return ST_OK;
+}
+
 /* The tensors that are set, in the model's order. */
 static void set_whole(struct graph *g)
 {
@@ -68,6 +91,7 @@ enum status graph_shard(
 	struct graph_copy c;
 	TRY(graph_copy_begin(&c, in));
 	c.to->shards = shards;
+	TRY(shards > 1 ? check_branches(in, rows) : ST_OK);
 	TRY(shard_inputs(&c, rows));
 	for (int i = 0; i < in->nnode; i++) {
 		struct node *n;

@@ -21,7 +21,7 @@ static enum status split_node(struct graph_copy *c, const struct node *n, bool *
 	if (!made)
 		return diag_nomem(c->to->diag);
 	c->to->phase = n->phase;
-	c->to->scope = n->name;
+	graph_copy_for(c, n);
 	TRY(graph_copy_list(c, n->nin, n->in, &in));
 	if (n->op->split)
 		TRY(n->op->split(c->to, c->from, n, in, made));

@@ -63,6 +63,7 @@ bool order_needs_behind(struct order *o, const struct node *n, const struct node
 			return true;
 		for (int k = 0; k < x->nin; k++)
 			push(o, &left, x->in[k] ? x->in[k]->maker : NULL);
+		push(o, &left, x->when ? x->when->maker : NULL);
 		for (int i = 0; i < g->nnode && (x->op->traits & OP_UPDATE); i++)
 			for (int k = 0; k < g->node[i]->nin; k++)
 				if (order_update(o, g->node[i], k) == x)
@@ -125,7 +126,7 @@ static bool all_made(const struct sorter *s, const struct node *n, struct tensor
 
 static bool can_run(const struct sorter *s, const struct node *n)
 {
-	if (!all_made(s, n, n->in))
+	if (!all_made(s, n, n->in) || (n->when && !s->placed[n->when->maker->id]))
 		return false;
 	for (int a = 0; a < n->nalt; a++)
 		if (!all_made(s, n, n->alt[a]))

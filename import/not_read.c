@@ -111,6 +111,7 @@ enum status import_or_leave(struct importer *im, const struct block *b, int inde
 		return ST_OK;
 	im->depth = 0;
 	im->g->scope = scope;
+	im->g->when = NULL;
 	im->g->failed = ST_OK;
 	return failed(im, n, st, &h);
 }

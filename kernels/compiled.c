@@ -14,6 +14,7 @@ enum { STINT_THREADS = 2 };
 #include "adamax.h"
 #include "batchnorm.h"
 #include "box.h"
+#include "branch.h"
 #include "col2im.h"
 #include "conv.h"
 #include "conv_depth.h"

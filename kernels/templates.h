@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT-0 */
 /* All templates, for check.c. */
+#include "add_when.h"
 #include "argmost.h"
 #include "attention.h"
 #include "attention_grad.h"
@@ -7,11 +8,13 @@
 #include "batchnorm_sums.h"
 #include "bernoulli.h"
 #include "cast.h"
+#include "choose.h"
 #include "copy.h"
 #include "crossentropy.h"
 #include "crossentropy_grad.h"
 #include "cumsum.h"
 #include "dropout.h"
+#include "either.h"
 #include "fill.h"
 #include "gather.h"
 #include "join_slice.h"

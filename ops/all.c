@@ -10,6 +10,7 @@
 	F(ops_attention) \
 	F(ops_binary) \
 	F(ops_bitwise) \
+	F(ops_branch) \
 	F(ops_buffer) \
 	F(ops_cast) \
 	F(ops_clip) \

@@ -6,13 +6,78 @@
 
 #include "ops/unroll.h"
 
+static enum status build_branch(
+	const struct expansion *x, bool holds, struct tensor *when, struct value *out)
+{
+	const struct body *b = expansion_body(x, holds ? "then_branch" : "else_branch");
+	struct tensor *const around = x->g->when;
+	if (!b)
+		return ST_INVALID;
+	x->g->when = when;
+	const enum status st = b->build(b, holds ? "then" : "else", 0, NULL, x->nout, out);
+	x->g->when = around;
+	return st;
+}
+
+/* Output k, by what the branches give. */
+static enum status choose(
+	const struct expansion *x, int k, struct tensor *when, const struct value *of[2])
+{
+	const struct value *one = &of[0][k], *other = &of[1][k];
+	if (one->kind != VALUE_TENSOR || other->kind != VALUE_TENSOR)
+		return node_fail(x->g, x->node,
+			"the condition is not known when compiling, and a step works on tensors",
+			"output %d of its branches is a sequence or an optional value", k);
+	struct tensor *in[] = {when, one->tensor, other->tensor};
+	char shape[2][200];
+	if (in[1]->dtype != in[2]->dtype || !tensor_same_shape(in[1], in[2]))
+		return node_fail(x->g, x->node,
+			"where data decide, both branches give one type and one shape: pad the "
+			"smaller",
+			"its output %d is %s%s in then_branch and %s%s in else_branch", k,
+			dtype_name(in[1]->dtype), tensor_shape_text(in[1], shape[0]),
+			dtype_name(in[2]->dtype), tensor_shape_text(in[2], shape[1]));
+	x->out[k] = (struct value){.kind = VALUE_TENSOR,
+		.tensor = in[1] == in[2] ? in[1] : graph_op(x->g, "stint.Choose", 3, in, 0, NULL)};
+	return x->g->failed;
+}
+
+/* The condition depends on data: both branches, of which a step runs the one that it says. */
+static enum status if_decided_by_data(const struct expansion *x, struct tensor *condition)
+{
+	struct graph *g = x->g;
+	if (g->target->cuda)
+		return node_fail(g, x->node, expansion_hint(x, condition),
+			"its condition '%s' is not known when compiling; on a GPU stint has no "
+			"branches yet",
+			condition->name);
+	struct tensor *in[] = {condition, g->when};
+	struct value *out = ARENA_ARRAY(g->arena, struct value, 2 * x->nout);
+	g->when = NULL; /* what says that a branch does not run is always there */
+	const struct node *n = graph_op_node(g, "stint.Branch", 2, in, 0, NULL, NULL);
+	g->when = in[1];
+	if (!n || !out)
+		return n ? diag_nomem(g->diag) : g->failed;
+	for (int k = 0; k < 2; k++) {
+		n->out[k]->name = arena_printf(g->arena, "%s/%s", n->name, k ? "else" : "then");
+		if (!n->out[k]->name)
+			return diag_nomem(g->diag);
+		TRY(build_branch(x, k == 0, n->out[k], out + k * x->nout));
+	}
+	const struct value *of[] = {out, out + x->nout};
+	for (int k = 0; k < x->nout; k++)
+		TRY(choose(x, k, n->out[0], of));
+	return ST_OK;
+}
+
 static enum status if_expand(struct expansion *x)
 {
-	const struct tensor *condition;
-	TRY(expansion_known(x, 0, "the condition", &condition));
-	bool holds = tensor_real(condition, 0) != 0;
-	const struct body *b = expansion_body(x, holds ? "then_branch" : "else_branch");
-	return b ? b->build(b, holds ? "then" : "else", 0, NULL, x->nout, x->out) : ST_INVALID;
+	struct tensor *condition = x->in[0].kind == VALUE_TENSOR ? x->in[0].tensor : NULL;
+	if (!condition || (condition->role == TR_CONSTANT && condition->numel != 1))
+		return node_fail(x->g, x->node, NULL, "its condition is not one BOOL");
+	return condition->role != TR_CONSTANT
+		       ? if_decided_by_data(x, condition)
+		       : build_branch(x, tensor_real(condition, 0) != 0, x->g->when, x->out);
 }
 
 /* --- What loops share: values that go around, tensors that are collected --- */

@@ -98,11 +98,14 @@ int stint_run(stint_step *s, const struct stint_schedule *x, unsigned char *base
 	const size_t *row = x->row;
 	for (int step = 0; step < x->rows; step++) {
 		const struct stint_callee *k = &x->callee[*row >> STINT_WHEN_BITS];
-		if ((s->last || !(*row & STINT_LAST)) && call(x, base, k, row + 1, &s->bad_index)) {
+		const size_t when = *row++;
+		const int taken = !(when & STINT_BRANCH) || base[*row++];
+		if (taken && (s->last || !(when & STINT_LAST)) &&
+			call(x, base, k, row, &s->bad_index)) {
 			s->bad_step = step + 1;
 			return STINT_BAD_DATA;
 		}
-		row += 1 + k->places;
+		row += k->places;
 	}
 	return STINT_OK;
 }

@@ -62,7 +62,12 @@ struct stint_model {
 
 /* For generated code: a schedule as data. A row is the number of a kernel and when it is called
  * (STINT_ROW), then the places of what the kernel reads and writes. */
-enum { STINT_ALWAYS = 0, STINT_LAST = 1 /* by the last micro-batch alone */, STINT_WHEN_BITS = 8 };
+enum {
+	STINT_ALWAYS = 0,
+	STINT_LAST = 1,    /* by the last micro-batch alone */
+	STINT_BRANCH = 16, /* where a condition holds, whose place comes first */
+	STINT_WHEN_BITS = 8
+};
 #define STINT_ROW(kernel, when) ((size_t)(kernel) << STINT_WHEN_BITS | (size_t)(when))
 
 struct stint_frame {

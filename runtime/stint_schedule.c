@@ -26,6 +26,7 @@ struct run {
 	const struct stint_probe *probe;
 	struct stint_frame f;
 	int step;
+	int passed;   /* it is of a branch that is not taken */
 	int eventful; /* something happens between calls */
 	/* in their lists, the first that is not before this step */
 	const struct stint_shown *shown;
@@ -180,7 +181,8 @@ static int step_once(struct run *r, const struct stint_callee *k, int when)
 	begin_lives(r);
 	if (!k->call)
 		rc = moves(r, 1);
-	else if (!show_gradient(r) && is_time(r, when) && !(when & STINT_TOGETHER && !r->probe))
+	else if (!show_gradient(r) && !r->passed && is_time(r, when) &&
+		 !(when & STINT_TOGETHER && !r->probe))
 		rc = call(r, r->step, k);
 	if (!rc)
 		show_outputs(r);
@@ -203,8 +205,9 @@ static void catch_up(struct run *r)
 static int do_step(struct run *r, const struct stint_callee *k, int when)
 {
 	if (!r->eventful)
-		return is_time(r, when) && !(when & STINT_TOGETHER) ? call(r, r->step, k)
-								    : STINT_OK;
+		return !r->passed && is_time(r, when) && !(when & STINT_TOGETHER)
+			       ? call(r, r->step, k)
+			       : STINT_OK;
 	catch_up(r);
 	int rc = moves(r, 0);
 	if (rc || (when & STINT_LAST && !r->f.step->last))
@@ -223,6 +226,7 @@ static int do_row(struct run *r)
 	const int when = (int)(row & ((1 << STINT_WHEN_BITS) - 1));
 	const struct stint_callee *k = &r->x->callee[row >> STINT_WHEN_BITS];
 	int rc = STINT_OK;
+	r->passed = when & STINT_BRANCH && !r->f.base[*r->f.at++];
 	if (!(when & STINT_ASIDE)) {
 		rc = do_step(r, k, when);
 		r->step++;

@@ -15,9 +15,11 @@ enum {
 		2, /* where updates are done: nobody has taken the gradients in their place */
 	STINT_TOGETHER = 4, /* where somebody looks on; else a row below launches several at once */
 	STINT_ASIDE = 8,    /* that row: no step of its own, and only where nobody looks on */
+	STINT_BRANCH = 16,  /* where a condition holds: the row's places begin with that one's */
 	STINT_WHEN_BITS = 8
 };
-/* A row's first word; the places follow, as many as the kernel takes. */
+/* A row's first word; the places follow, as many as the kernel takes, of a branch's behind its
+ * condition's. */
 #define STINT_ROW(kernel, when) ((size_t)(kernel) << STINT_WHEN_BITS | (size_t)(when))
 
 /* What a call has at hand. */

@@ -47,14 +47,64 @@ static void only_the_branch_taken(void **state)
 	model_refused(t, ST_INVALID, "m (Mystery): operator Mystery is not supported");
 }
 
-static void condition_not_known(void **state)
+/* y = c ? Relu(x + w) : x, c being data. */
+static Onnx__NodeProto *by_data(struct model_test *t)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_input(t, "c", TENSOR_TYPE(BOOL), "");
+	model_weights(t, "w", "4");
+	Onnx__NodeProto *n = model_node(t, "If", "choice", "c", "y");
+	model_inside(t, n, "then_branch");
+	model_node(t, "Add", "sum", "x,w", "branch");
+	model_node(t, "Relu", "", "branch", "out");
+	model_output(t, "out");
+	model_inside(t, n, "else_branch");
+	return n;
+}
+
+/* Both branches, and when each runs. */
+static void decided_by_data(void **state)
+{
+	struct model_test *t = *state;
+	by_data(t);
+	model_output(t, "x");
+	model_outside(t);
+	model_output(t, "y");
+	model_accepted(t);
+	assert_int_equal(t->g->nnode, 4);
+	const struct node *branch = t->g->node[0], *choose = t->g->node[3];
+	assert_int_equal(branch->op->role, ROLE_BRANCH);
+	assert_string_equal(branch->out[0]->name, "choice/then");
+	assert_string_equal(t->g->node[1]->name, "choice/then/sum");
+	for (int i = 1; i < 3; i++)
+		assert_ptr_equal(t->g->node[i]->when, branch->out[0]);
+	assert_int_equal(choose->op->role, ROLE_CHOOSE);
+	assert_null(choose->when);
+	assert_ptr_equal(choose->in[0], branch->out[0]);
+	assert_ptr_equal(choose->in[1], t->g->node[2]->out[0]);
+	assert_ptr_equal(choose->in[2], t->g->input[0]);
+	assert_string_equal(t->g->output[0]->name, "y");
+	graph_verify(t->g);
+}
+
+static void branches_that_differ(void **state)
+{
+	struct model_test *t = *state;
+	by_data(t);
+	model_output(t, "w");
+	model_outside(t);
+	model_output(t, "y");
+	model_refused(t, ST_INVALID,
+		"choice (If): its output 0 is f32[2, 4] in then_branch and f32[4] in else_branch");
+}
+
+/* A condition that is one number for each row decides nothing. */
+static void condition_of_many(void **state)
 {
 	struct model_test *t = *state;
 	choice(t, "c");
-	model_input(t, "c", TENSOR_TYPE(BOOL), "");
-	model_refused(t, ST_INVALID,
-		"choice (If): the condition 'c' is not known at compile time | it comes from "
-		"the input 'c': where that is the same in every step, --fix c=NUMBERS says what");
+	model_input(t, "c", TENSOR_TYPE(BOOL), "2");
+	model_refused(t, ST_INVALID, "choice (stint.Branch): its condition 'c' is not one BOOL");
 }
 
 /* A branch without nodes hands on what is outside; outputs keep their names. */
@@ -669,7 +719,9 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(only_the_branch_taken),
-		TEST(condition_not_known),
+		TEST(decided_by_data),
+		TEST(branches_that_differ),
+		TEST(condition_of_many),
 		TEST(branch_hands_on),
 		TEST(views_alone),
 		TEST(nodes_wait_for_what_bodies_read),

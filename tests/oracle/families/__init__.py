@@ -1,11 +1,17 @@
 """Every family, by name."""
-from . import basics, dense, language, recent, structured, vision
+from . import basics, branches, dense, language, recent, structured, vision
 
 # The export ways whose files are committed, where these are not two of the usual ones: together they are to be no
 # more than 16 MB, with every family, exporter and opset (11, 13, 17, 18, 23) among them.
 COMMITTED = {
     "attention_pooling": ("raw", "old"),
     "attention_twice": ("new",),
+    "branch": ("new",),
+    "branch_around": ("new",),
+    "branch_blocks": ("raw",),
+    "branch_in_branch": ("raw",),
+    "branch_in_branch_other": ("new",),
+    "branch_other": ("raw",),
     "cnn_fresh": ("new",),
     "padding": ("raw",),
     "padding_asked": ("old",),
@@ -78,7 +84,7 @@ COMMITTED = {
 }
 
 FAMILIES = {}
-for module in (basics, vision, dense, language, structured, recent):
+for module in (basics, vision, dense, language, structured, recent, branches):
     for name, family in module.TABLE.items():
         assert name not in FAMILIES, name
         FAMILIES[name] = family
