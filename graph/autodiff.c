@@ -9,34 +9,30 @@ struct autodiff {
 	struct graph *g;
 	int nforward;         /* nodes before the backward pass */
 	int ntensor;          /* tensors before it */
-	bool *wants;          /* by tensor id: a parameter lies behind it */
-	bool *reaches;        /* by tensor id: the loss depends on it */
+	bool *wants;          /* by tensor id: one that is asked for lies behind it */
+	bool *reaches;        /* by tensor id: one whose gradient is given depends on it */
 	struct tensor **grad; /* by tensor id: the sum so far; NULL: none yet */
 };
 
-static void mark_wants(struct autodiff *ad)
+void graph_mark_wanted(const struct graph *g, bool *wanted)
 {
-	const struct graph *g = ad->g;
-	for (int i = 0; i < ad->ntensor; i++)
-		ad->wants[i] = g->tensor[i]->role == TR_PARAMETER &&
-			       dtype_is_real(g->tensor[i]->dtype);
-	for (int i = 0; i < ad->nforward; i++) {
+	for (int i = 0; i < g->nnode; i++) {
 		const struct node *n = g->node[i];
 		bool any = false;
 		for (int k = 0; k < n->nin; k++)
-			any |= n->in[k] && ad->wants[n->in[k]->id];
+			any |= n->in[k] && wanted[n->in[k]->id];
 		if (!any || (n->op->traits & OP_STOP))
 			continue;
 		for (int k = 0; k < n->nout; k++)
 			if (n->out[k] && dtype_is_real(n->out[k]->dtype))
-				ad->wants[n->out[k]->id] = true;
+				wanted[n->out[k]->id] = true;
 	}
 }
 
+/* Those whose gradients are given have been marked. */
 static void mark_reaches(struct autodiff *ad)
 {
 	const struct graph *g = ad->g;
-	ad->reaches[g->loss->id] = true;
 	for (int i = ad->nforward - 1; i >= 0; i--) {
 		const struct node *n = g->node[i];
 		bool any = false;
@@ -131,12 +127,17 @@ static enum status differentiate(struct autodiff *ad, const struct node *n)
 		return ST_OK;
 	if (!n->op->grad)
 		return no_rule(ad, n);
+	const bool sums = (n->op->traits & OP_SUMS) != 0;
+	for (int k = 0; sums && k < n->nin; k++)
+		dx[k] = want[k] ? ad->grad[n->in[k]->id] : NULL;
 	g->scope = n->name;
 	TRY(n->op->grad(g, n, dy, want, dx));
 	if (g->failed != ST_OK)
 		return g->failed;
 	for (int k = 0; k < n->nin; k++)
-		if (want[k] && dx[k])
+		if (want[k] && dx[k] && sums)
+			ad->grad[n->in[k]->id] = dx[k];
+		else if (want[k] && dx[k])
 			TRY(contribute(ad, n, n->in[k], dx[k]));
 	return ST_OK;
 }
@@ -165,8 +166,6 @@ static enum status backward(struct autodiff *ad)
 {
 	struct graph *g = ad->g;
 	enum status worst = ST_OK;
-	g->phase = NODE_BACKWARD;
-	TRY(loss_gradient(g, &ad->grad[g->loss->id]));
 	for (int i = ad->nforward - 1; i >= 0; i--) {
 		const struct node *n = g->node[i];
 		bool on_path = false;
@@ -180,32 +179,19 @@ static enum status backward(struct autodiff *ad)
 		if (st != ST_OK) /* go on, to report every operator without a gradient */
 			worst = st;
 	}
-	g->phase = NODE_FORWARD;
-	g->scope = NULL;
 	return worst;
 }
 
-static enum status collect(
-	struct autodiff *ad, int *nparam, struct tensor ***param, struct tensor ***grad)
+static enum status give(struct autodiff *ad, struct tensor *x, struct tensor *gradient)
 {
-	struct graph *g = ad->g;
-	int n = 0;
-	*param = ARENA_ARRAY(g->arena, struct tensor *, ad->ntensor);
-	*grad = ARENA_ARRAY(g->arena, struct tensor *, ad->ntensor);
-	if (!*param || !*grad)
-		return diag_nomem(g->diag);
-	for (int i = 0; i < ad->ntensor; i++) {
-		if (g->tensor[i]->role != TR_PARAMETER)
-			continue;
-		(*param)[n] = g->tensor[i];
-		(*grad)[n++] = ad->grad[i];
-	}
-	*nparam = n;
-	return ST_OK;
+	struct tensor **sum = &ad->grad[x->id];
+	ad->reaches[x->id] = true;
+	*sum = *sum ? OP2(ad->g, op_by_role(ad->g->table, ROLE_ADD)->name, *sum, gradient)
+		    : gradient;
+	return *sum ? ST_OK : ad->g->failed;
 }
 
-enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struct tensor ***param,
-	struct tensor ***grad)
+enum status graph_gradients(struct graph *g, const struct gradients_of *of)
 {
 	struct autodiff ad = {.g = g, .nforward = g->nnode, .ntensor = g->ntensor};
 	ad.wants = ARENA_ARRAY(g->arena, bool, g->ntensor);
@@ -213,16 +199,60 @@ enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struc
 	ad.grad = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
 	if (!ad.wants || !ad.reaches || !ad.grad)
 		return diag_nomem(g->diag);
-	mark_wants(&ad);
+	g->phase = NODE_BACKWARD;
+	for (int i = 0; i < of->nto; i++)
+		ad.wants[of->to[i]->id] = true;
+	graph_mark_wanted(g, ad.wants);
+	for (int i = 0; i < of->nfrom; i++)
+		TRY(give(&ad, of->from[i], of->given[i]));
 	mark_reaches(&ad);
-	if (!ad.wants[g->loss->id]) {
+	TRY(backward(&ad));
+	g->phase = NODE_FORWARD;
+	g->scope = NULL;
+	TRY(graph_join(g, ad.grad, ad.ntensor));
+	for (int i = 0; i < of->nto; i++)
+		of->found[i] = ad.grad[of->to[i]->id];
+	return ST_OK;
+}
+
+/* A way leads from a parameter to the loss. */
+static bool is_trained(const struct graph *g)
+{
+	bool *ways = ARENA_ARRAY(g->arena, bool, g->ntensor);
+	if (!ways)
+		return true;
+	for (int i = 0; i < g->ntensor; i++)
+		ways[i] = g->tensor[i]->role == TR_PARAMETER && dtype_is_real(g->tensor[i]->dtype);
+	graph_mark_wanted(g, ways);
+	return ways[g->loss->id];
+}
+
+enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struct tensor ***param,
+	struct tensor ***grad)
+{
+	struct tensor *one;
+	*nparam = 0;
+	*param = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
+	*grad = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
+	if (!*param || !*grad)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < g->ntensor; i++)
+		if (g->tensor[i]->role == TR_PARAMETER)
+			(*param)[(*nparam)++] = g->tensor[i];
+	if (!is_trained(g)) {
 		const struct where w = {.file = g->file, .node = g->loss->name};
 		return diag_fail(g->diag, ST_INVALID, &w, hint,
 			"the loss depends on no trainable parameter");
 	}
-	TRY(backward(&ad));
-	TRY(graph_join(g, ad.grad, ad.ntensor));
-	return collect(&ad, nparam, param, grad);
+	g->phase = NODE_BACKWARD;
+	TRY(loss_gradient(g, &one));
+	const struct gradients_of of = {.nfrom = 1,
+		.from = &g->loss,
+		.given = &one,
+		.nto = *nparam,
+		.to = *param,
+		.found = *grad};
+	return graph_gradients(g, &of);
 }
 
 bool *graph_ways_back(const struct graph *g)
