@@ -7,8 +7,9 @@
 
 /* Ways are compared by plans that take less time to find than the one that counts. */
 static const double TRIAL_EFFORT = 0.25;
-/* With fewer slots a step would take too long for anybody. */
-enum { REPEATS_MOST = 16 };
+/* With fewer slots a step would take too long for anybody. With more, its turns would be nested
+ * deeper than a stack is, for nothing: so many make any loop run twice at most. */
+enum { REPEATS_MOST = 16, SLOTS_MOST = 4096 };
 
 struct search {
 	struct pipeline *p;
@@ -99,7 +100,8 @@ static int64_t fewest_slots(int64_t turns)
 /* The most slots within the budget: more take more, and make fewer turns again. */
 static enum status try_fewer(struct search *s)
 {
-	int64_t low = fewest_slots(s->turns), high = s->turns - 1; /* high: not met */
+	const int64_t most = s->turns - 1 < SLOTS_MOST ? s->turns - 1 : SLOTS_MOST;
+	int64_t low = fewest_slots(s->turns), high = most; /* high: not met */
 	bool met;
 	if (low >= high)
 		return ST_OK;

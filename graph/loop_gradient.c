@@ -358,6 +358,21 @@ static enum status add_sums(struct backward *b, const struct node *d, struct ten
 	return ST_OK;
 }
 
+/* For people, and for tables of measured times. */
+static enum status describe(struct graph *g, struct node *d)
+{
+	const struct loop *l = node_loop(d);
+	struct attr *attr = ARENA_ARRAY(g->arena, struct attr, 2);
+	const char *keeps = loop_keeps(g->arena, l);
+	if (!attr || !keeps)
+		return diag_nomem(g->diag);
+	attr[0] = ATTR_I("turns", l->turns);
+	attr[1] = (struct attr){.name = "keeps", .kind = ATTR_STRING, .s = keeps};
+	d->attr = attr;
+	d->nattr = 2;
+	return ST_OK;
+}
+
 static enum status make_node(struct backward *b, struct tensor **dx)
 {
 	struct graph *g = b->g;
@@ -376,11 +391,7 @@ static enum status make_node(struct backward *b, struct tensor **dx)
 	if (!d)
 		return diag_nomem(g->diag);
 	d->param = l;
-	d->attr = arena_memdup(g->arena,
-		(struct attr[]){ATTR_I("turns", l->turns),
-			{.name = "keeps", .kind = ATTR_STRING, .s = loop_keeps(g->arena, l)}},
-		2, sizeof *d->attr);
-	d->nattr = d->attr ? 2 : 0;
+	TRY(describe(g, d));
 	for (int i = 0; i < n->nin; i++) {
 		const struct tensor *x = n->in[i];
 		if (!b->want[i] || !gives(l, i))
