@@ -418,6 +418,8 @@ static const struct option table[] = {
 		"let the planner search this long (plans may then differ)"),
 	VALUE("effort", OPTION_REAL, compile.effort, COMMAND_ALL, "X",
 		"search this many times as long as usual (default 1)"),
+	VALUE("unroll", OPTION_SIZE, compile.unroll, COMMAND_ALL, "N",
+		"loops of more than N (15) turns stay loops, where they can; others become their turns"),
 	VALUE("no-recompute", OPTION_LIST, compile.insist.once, COMMAND_ALL, "PATTERN",
 		"run nodes once that match by name or operator"),
 	VALUE("recompute", OPTION_LIST, compile.insist.again, COMMAND_ALL, "PATTERN",

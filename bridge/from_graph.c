@@ -3,6 +3,7 @@
 #include "bridge/from_graph.h"
 #include "bridge/by_name.h"
 #include "graph/cost.h"
+#include "graph/loop.h"
 #include "planner/problem/transfer.h"
 
 #include <assert.h>
@@ -189,7 +190,8 @@ static enum status add_residents(struct builder *b, const struct graph_problem *
 					return ST_INTERNAL;
 				i = add_resident(b, t, name, resident_kind(t), 0);
 			}
-			if (!t->away && !stays_in_value(b, t)) /* in one graph it may be written */
+			if (!t->away && !t->outside &&
+				!stays_in_value(b, t)) /* in one graph it may be written */
 				b->p->tensor[i].bytes = tensor_next(b->g, t) + tensor_bytes(t);
 			b->tensor[i] = t;
 			b->claimed[i] = true;
@@ -230,6 +232,9 @@ static double move_cost(const struct graph *g, const struct node *n)
 static double cost_of(
 	const struct roofline *r, bool cuda, const struct node *n, const struct lib_call *library)
 {
+	const struct loop *l = node_loop(n);
+	if (l) /* planned already */
+		return l->planned->cost;
 	const struct op_cost c = node_cost(n);
 	const bool narrow = n->nin > 0 && n->in[0] && dtype_is_narrow(n->in[0]->dtype);
 	double compute;
@@ -371,7 +376,7 @@ static enum status add_op(struct builder *b, struct node *n)
 		if (!t)
 			continue;
 		int x = add_tensor(b, t, t->name, t->is_gradient ? TK_GRADIENT : TK_ACTIVATION,
-			tensor_next(b->g, t) + tensor_bytes(t));
+			t->outside ? 0 : tensor_next(b->g, t) + tensor_bytes(t));
 		b->p->tensor[x].producer = i;
 		b->index[t->id] = x;
 	}

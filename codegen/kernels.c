@@ -6,6 +6,7 @@
 
 #include "codegen/parts.h"
 #include "graph/fused.h"
+#include "graph/loop.h"
 
 /* --- Library calls: a table of their own --- */
 
@@ -59,8 +60,8 @@ static void library_body(struct emit *e, const struct node *n, int lib, int64_t 
 /* --- One kernel --- */
 
 /* What the node's hook writes into e->out; *lib is the library call behind it, -1 for none. */
-static enum status body_of(
-	struct kernels *ks, const struct graph *g, const struct node *n, struct emit *e, int *lib)
+static enum status body_of(struct kernels *ks, const struct graph *g, const struct node *n,
+	struct emit *e, int *lib, const struct loop_code **loop)
 {
 	struct lib_call call;
 	int64_t workspace;
@@ -72,6 +73,8 @@ static enum status body_of(
 		library_body(e, n, *lib, workspace);
 		return ST_OK;
 	}
+	if (node_loop(n))
+		return loop_body(ks, e, n, loop);
 	if (g->target->cuda && n->op->emit_cuda)
 		return n->op->emit_cuda(e, n);
 	if (n->op->emit_c)
@@ -297,7 +300,8 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 		if (in_place[i] >= 0 && in_place[i] < 4)
 			e.in_place[in_place[i]] = i;
 	int lib;
-	enum status st = body_of(ks, g, n, &e, &lib);
+	const struct loop_code *loop = NULL;
+	enum status st = body_of(ks, g, n, &e, &lib, &loop);
 	const struct where w = {.file = g->file, .node = n->name, .op = n->op->name};
 	if (st == ST_OK && g->target->cuda && e.c_only)
 		st = diag_fail(
@@ -315,7 +319,8 @@ enum status kernel_find(struct kernels *ks, const struct graph *g, const struct 
 			.runtime = uses.runtime,
 			.launched = lib < 0 && g->target->cuda && !uses.runtime,
 			.checked = lib < 0 && (n->op->traits & OP_CHECKED) != 0,
-			.nstage = e.nstage};
+			.nstage = e.nstage,
+			.loop = loop};
 		memcpy(k.stage, e.stage, sizeof k.stage);
 		st = kernel_from_body(ks, n, in_place, k, &e, index);
 	}
@@ -337,7 +342,8 @@ void print_signature(const struct kernel *k, struct text *t)
 	struct parameter p;
 	int column = (int)strlen(k->name) + 13;
 	const bool step = kernel_fails(k);
-	text_add(t, "KERNEL %s %s(", k->checked || step ? "int" : "void", k->name);
+	text_add(t, "%s %s %s(", k->loop ? "static" : "KERNEL", k->checked || step ? "int" : "void",
+		k->name);
 	if (step) {
 		text_puts(t, "stint_step *s");
 		column += 13;
@@ -363,17 +369,25 @@ void print_helpers(const struct kernels *ks, struct text *t)
 	}
 }
 
+static void print_kernel(const struct kernel *k, struct text *t)
+{
+	text_add(t, "\n/* %s", k->about);
+	if (k->members)
+		text_add(t, "\n * and %d more of other sizes", k->members - 1);
+	text_puts(t, " */\n");
+	print_signature(k, t);
+	text_add(t, "{\n%s}\n", k->members ? k->shared_body : k->body);
+}
+
+/* Loops stand last: they call the others. */
 void print_kernels(const struct kernels *ks, struct text *t)
 {
-	for (int i = 0; i < ks->n; i++) {
-		const struct kernel *k = &ks->kernel[i];
-		if (k->function != i || k->launched)
-			continue;
-		text_add(t, "\n/* %s", k->about);
-		if (k->members)
-			text_add(t, "\n * and %d more of other sizes", k->members - 1);
-		text_puts(t, " */\n");
-		print_signature(k, t);
-		text_add(t, "{\n%s}\n", k->members ? k->shared_body : k->body);
-	}
+	for (int i = 0; i < ks->n; i++)
+		if (ks->kernel[i].function == i && !ks->kernel[i].launched && !ks->kernel[i].loop)
+			print_kernel(&ks->kernel[i], t);
+	for (int i = 0; i < ks->n; i++)
+		if (ks->kernel[i].loop) {
+			print_loop_turns(ks, ks->kernel[i].loop, t);
+			print_kernel(&ks->kernel[i], t);
+		}
 }

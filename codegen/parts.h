@@ -92,7 +92,8 @@ struct kernel {
 	const char *then; /* a GPU's: the runtime's call behind its launches; NULL: none */
 	int nnumber;
 	const struct number *number;
-	int nstage; /* its launches */
+	const struct loop_code *loop; /* whose turns it runs; NULL: none */
+	int nstage;                   /* its launches */
 	struct launch_shape stage[STAGES_MAX];
 	int narg; /* the parameters, in order */
 	struct kernel_arg *arg;
@@ -126,6 +127,7 @@ struct kernels {
 	int nlib, caplib;
 	struct lib_call *lib;
 	int64_t *lib_workspace;
+	struct loop_code *loop; /* the last one; NULL: there are none */
 	struct emit_helpers helpers;
 	bool fp16, bf16_states; /* some values, or states, are stored so */
 	/* --- updates.c --- */
@@ -229,6 +231,14 @@ int buffer_at(const struct schedule *s, int t, int step);
 int buffer_at_end(const struct schedule *s, const struct tensor *t);
 /* A node of the update that makes nothing: what was updated goes where it belongs. */
 bool hands_on(const struct node *n);
+
+/* --- loop_code.c: loops that are one node --- */
+
+/* The body of the node's function, which runs turns; *loop: these. */
+enum status loop_body(
+	struct kernels *ks, struct emit *e, const struct node *n, const struct loop_code **loop);
+/* A function for each body, which calls what its plan says. */
+void print_loop_turns(const struct kernels *ks, const struct loop_code *loop, struct text *t);
 
 /* --- few_threads.c --- */
 

@@ -153,8 +153,9 @@ static enum status find_kernel(struct kernels *ks, const struct schedule *s, str
 	for (int i = 0; i < n->nin; i++) {
 		in_place[i] = -1;
 		for (int k = 0; k < n->nout && c->in[i] >= 0; k++)
-			if (c->out[k] >= 0 &&
-				same_place(&s->plan->buffer[c->in[i]], &s->plan->buffer[c->out[k]]))
+			if (c->out[k] >= 0 && (same_place(&s->plan->buffer[c->in[i]],
+						       &s->plan->buffer[c->out[k]]) ||
+						      n->out[k]->over == tensor_storage(n->in[i])))
 				in_place[i] = k;
 	}
 	return kernel_find(ks, s->gp->graph, n, in_place, &c->kernel);

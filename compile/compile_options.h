@@ -9,6 +9,7 @@
 #include "planner/problem/insist.h"
 #include "planner/problem/ranks_cost.h"
 
+enum { UNROLL_MOST = 15 };
 enum { MICRO_BATCH_AUTO = -1, SPLIT_AUTO = -1 };
 enum target_choice { TARGET_C, TARGET_CUDA };
 enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 };
@@ -83,6 +84,7 @@ struct compile_options {
 	const struct dropout_ratio *ratio;
 	int keep_all, segments, no_outputs;
 	double seconds, effort;
+	int64_t unroll; /* loops of so many turns become their turns; 0: of UNROLL_MOST */
 	struct insist insist;
 	int64_t offload_least; /* bytes of the smallest tensor that may wait on the host; 0: none */
 	struct disk_options disk;

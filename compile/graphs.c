@@ -1,5 +1,6 @@
 #include "compile/graphs.h"
 
+#include "graph/loop.h"
 #include "graph/slices.h"
 
 static void dump(const struct graph_options *o, enum stage stage, const struct graph *g)
@@ -35,6 +36,25 @@ static enum status with_loss(const struct graph_options *o, bool whole, struct g
 	return whole ? ST_OK : graph_split(*g, g);
 }
 
+/* What runs in each turn of loops that are one node: as in the step, but that layouts and types are
+ * as they come. */
+static enum status bodies_of(const struct graph_options *o, struct graph *g)
+{
+	for (int i = 0; i < g->nnode; i++) {
+		struct loop *l = node_loop(g->node[i]);
+		for (int b = 0; l && b < l->nbody; b++) {
+			TRY(graph_add_inside(l->body[b].graph));
+			if (o->fuse)
+				TRY(graph_fuse(l->body[b].graph));
+		}
+		if (l)
+			TRY(loop_settle(g, g->node[i]));
+		for (int b = 0; l && b < l->nbody; b++)
+			graph_choose(l->body[b].graph, g->target->math);
+	}
+	return ST_OK;
+}
+
 /* Layouts, frozen weights, precision, slices, fusion, what is in a file or in pieces, and which way
  * each node is computed. */
 static enum status kernels_of(const struct graph_options *o, unsigned flags, struct graph **g)
@@ -59,6 +79,7 @@ static enum status kernels_of(const struct graph_options *o, unsigned flags, str
 		dump(o, STAGE_FUSE, *g);
 	}
 	TRY(graph_keep_either(*g));
+	TRY(bodies_of(o, *g));
 	if (t->away)
 		TRY(graph_put_away(*g, g));
 	if (o->share_least && (*g)->ranks > 1)

@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bridge/loop_plans.h"
 #include "compile/adapters.h"
 #include "compile/batch_parts.h"
 #include "compile/batch_split.h"
 #include "compile/custom_ops.h"
+#include "compile/loop_slots.h"
 #include "compile/not_met.h"
 #include "compile/other_lengths.h"
 #include "compile/short_batch.h"
@@ -31,9 +33,20 @@ static char *identifier(struct arena *a, const char *path)
 	return s && *s ? s : arena_strdup(a, "model");
 }
 
+/* How many turns a loop has that stays one; 0: none does, because of what is asked for besides. */
+static int64_t loop_turns(const struct compile_options *o)
+{
+	const bool other = o->target != TARGET_C || o->bare || o->precision == PRECISION_BF16 ||
+			   o->precision == PRECISION_FP16 || o->frozen_precision != FROZEN_FP32 ||
+			   o->lora || o->adapter || o->micro_batch || o->split || o->ranks ||
+			   o->lengths.n || o->disk.folder || o->import.qat || o->import.unbound;
+	return other ? 0 : (o->unroll ? o->unroll : UNROLL_MOST) + 1;
+}
+
 enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, struct graph **out)
 {
 	struct import_options import = p->o->import;
+	import.loop_turns = loop_turns(p->o);
 	import.batch = rows;
 	import.whole = p->o->micro_batch ? p->o->import.batch : 0;
 	struct adapter_folder from;
@@ -307,6 +320,9 @@ static enum status check_asked(const struct pipeline *p)
 enum status pipeline_problems(struct pipeline *p)
 {
 	struct costs_use use;
+	const struct plan_options loops = pipeline_options(p->o);
+	TRY(loops_plan(p->arena, p->train, &loops, p->diag));
+	TRY(loops_plan(p->arena, p->eval, &loops, p->diag));
 	TRY(problems_from_graphs(p->arena, p->name, p->train, p->eval,
 		p->longest ? pipeline_problem_shown(p->longest) : NULL, &p->train_problem,
 		&p->eval_problem));
@@ -334,7 +350,7 @@ enum status pipeline_problems(struct pipeline *p)
 static enum status problems_of_model(struct pipeline *p)
 {
 	static enum status (*const stage[])(struct pipeline *) = {
-		pipeline_import, pipeline_graphs, pipeline_problems};
+		pipeline_import, pipeline_graphs, pipeline_problems, loop_slots_choose};
 	for (size_t i = 0; i < sizeof stage / sizeof *stage; i++) {
 		TRY(stage[i](p));
 		TRY(onlooker_check(p->o->onlooker, p->diag));
@@ -380,7 +396,7 @@ struct plan_options pipeline_options(const struct compile_options *o)
 
 const struct plan_budget *pipeline_budget(const struct pipeline *p)
 {
-	return p->ntrial ? &p->budget : &p->o->budget;
+	return p->ntrial || p->budget_settled ? &p->budget : &p->o->budget;
 }
 
 enum status pipeline_plan_quietly(struct pipeline *p)

@@ -59,6 +59,7 @@ struct pipeline {
 	/* What MICRO_BATCH_AUTO and o->split have looked at, for what o->budget is in bytes. */
 	int ntrial;
 	struct plan_budget budget;
+	bool budget_settled; /* or loops have looked at (compile/loop_slots.h) */
 	struct trial *trial;
 	const struct trial *chosen;
 	const char *name;             /* from the model's file name: the end of a C identifier */

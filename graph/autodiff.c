@@ -9,35 +9,31 @@ struct autodiff {
 	struct graph *g;
 	int nforward;           /* nodes before the backward pass */
 	int ntensor;            /* tensors before it */
-	bool *wants;            /* by tensor id: a parameter lies behind it */
-	bool *reaches;          /* by tensor id: the loss depends on it */
+	bool *wants;            /* by tensor id: one that is asked for lies behind it */
+	bool *reaches;          /* by tensor id: one whose gradient is given depends on it */
 	struct branch_sum *sum; /* by tensor id: so far */
-	int *first;             /* by tensor id: the first node that reads it on the loss's way */
+	int *first;             /* by tensor id: the first node that reads it on the way there */
 };
 
-static void mark_wants(struct autodiff *ad)
+void graph_mark_wanted(const struct graph *g, bool *wanted)
 {
-	const struct graph *g = ad->g;
-	for (int i = 0; i < ad->ntensor; i++)
-		ad->wants[i] = g->tensor[i]->role == TR_PARAMETER &&
-			       dtype_is_real(g->tensor[i]->dtype);
-	for (int i = 0; i < ad->nforward; i++) {
+	for (int i = 0; i < g->nnode; i++) {
 		const struct node *n = g->node[i];
 		bool any = false;
 		for (int k = 0; k < n->nin; k++)
-			any |= n->in[k] && ad->wants[n->in[k]->id];
+			any |= n->in[k] && wanted[n->in[k]->id];
 		if (!any || (n->op->traits & OP_STOP))
 			continue;
 		for (int k = 0; k < n->nout; k++)
 			if (n->out[k] && dtype_is_real(n->out[k]->dtype))
-				ad->wants[n->out[k]->id] = true;
+				wanted[n->out[k]->id] = true;
 	}
 }
 
+/* Those whose gradients are given have been marked. */
 static void mark_reaches(struct autodiff *ad)
 {
 	const struct graph *g = ad->g;
-	ad->reaches[g->loss->id] = true;
 	for (int i = ad->nforward - 1; i >= 0; i--) {
 		const struct node *n = g->node[i];
 		bool any = false;
@@ -106,8 +102,25 @@ static enum status contribute(struct autodiff *ad, const struct node *n, int k, 
 			"its gradient rule gave %s for an input of shape %s",
 			tensor_shape_text(dx, a), tensor_shape_text(x, b));
 	}
-	return branch_add(
-		g, &ad->sum[n->in[k]->id], (struct branch_sum){dx, branch_of_choice(n, k)});
+	const struct branch_sum part = {dx, branch_of_choice(n, k)};
+	if (!(n->op->traits & OP_SUMS))
+		return branch_add(g, &ad->sum[x->id], part);
+	ad->sum[x->id] = part;
+	return ST_OK;
+}
+
+/* What the rule of node n is given: its outputs' gradients, and in dx, if it adds to them itself,
+ * the sums so far. */
+static enum status sums_before(
+	struct autodiff *ad, const struct node *n, struct tensor **dy, struct tensor **dx)
+{
+	struct graph *g = ad->g;
+	for (int k = 0; k < n->nout; k++)
+		dy[k] = n->out[k] ? branch_leave(g, ad->sum[n->out[k]->id], n->when) : NULL;
+	for (int k = 0; n->op->traits & OP_SUMS && k < n->nin; k++)
+		if (n->in[k] && ad->wants[n->in[k]->id])
+			dx[k] = branch_leave(g, ad->sum[n->in[k]->id], n->when);
+	return g->failed;
 }
 
 static enum status differentiate(struct autodiff *ad, const struct node *n)
@@ -118,9 +131,8 @@ static enum status differentiate(struct autodiff *ad, const struct node *n)
 	bool *want = ARENA_ARRAY(g->arena, bool, n->nin), any_dy = false, any_want = false;
 	if (!dy || !dx || !want)
 		return diag_nomem(g->diag);
-	for (int k = 0; k < n->nout; k++) {
+	for (int k = 0; k < n->nout; k++)
 		any_dy |= n->out[k] && ad->sum[n->out[k]->id].value;
-	}
 	for (int k = 0; k < n->nin; k++) {
 		want[k] = n->in[k] && ad->wants[n->in[k]->id];
 		any_want |= want[k];
@@ -131,9 +143,7 @@ static enum status differentiate(struct autodiff *ad, const struct node *n)
 		return no_rule(ad, n);
 	g->scope = n->name;
 	g->when = n->when;
-	for (int k = 0; k < n->nout; k++)
-		dy[k] = n->out[k] ? branch_leave(g, ad->sum[n->out[k]->id], n->when) : NULL;
-	TRY(g->failed);
+	TRY(sums_before(ad, n, dy, dx));
 	TRY(n->op->grad(g, n, dy, want, dx));
 	if (g->failed != ST_OK)
 		return g->failed;
@@ -182,8 +192,6 @@ static enum status backward(struct autodiff *ad)
 {
 	struct graph *g = ad->g;
 	enum status worst = ST_OK;
-	g->phase = NODE_BACKWARD;
-	TRY(loss_gradient(g, &ad->sum[g->loss->id].value));
 	for (int i = ad->nforward - 1; i >= 0; i--) {
 		const struct node *n = g->node[i];
 		bool on_path = false;
@@ -199,33 +207,16 @@ static enum status backward(struct autodiff *ad)
 		if (st != ST_OK) /* go on, to report every operator without a gradient */
 			worst = st;
 	}
-	g->phase = NODE_FORWARD;
-	g->scope = NULL;
-	g->when = NULL;
 	return worst;
 }
 
-static enum status collect(struct autodiff *ad, struct tensor *const *sum, int *nparam,
-	struct tensor ***param, struct tensor ***grad)
+static enum status give(struct autodiff *ad, struct tensor *x, struct tensor *gradient)
 {
-	struct graph *g = ad->g;
-	int n = 0;
-	*param = ARENA_ARRAY(g->arena, struct tensor *, ad->ntensor);
-	*grad = ARENA_ARRAY(g->arena, struct tensor *, ad->ntensor);
-	if (!*param || !*grad)
-		return diag_nomem(g->diag);
-	for (int i = 0; i < ad->ntensor; i++) {
-		if (g->tensor[i]->role != TR_PARAMETER)
-			continue;
-		(*param)[n] = g->tensor[i];
-		(*grad)[n++] = sum[i];
-	}
-	*nparam = n;
-	return ST_OK;
+	ad->reaches[x->id] = true;
+	return branch_add(ad->g, &ad->sum[x->id], (struct branch_sum){.value = gradient});
 }
 
-enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struct tensor ***param,
-	struct tensor ***grad)
+enum status graph_gradients(struct graph *g, const struct gradients_of *of)
 {
 	struct autodiff ad = {.g = g, .nforward = g->nnode, .ntensor = g->ntensor};
 	ad.wants = ARENA_ARRAY(g->arena, bool, g->ntensor);
@@ -233,20 +224,65 @@ enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struc
 	ad.sum = ARENA_ARRAY(g->arena, struct branch_sum, g->ntensor);
 	ad.first = ARENA_ARRAY(g->arena, int, g->ntensor);
 	struct tensor **sum = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
-	if (!ad.first || !ad.wants || !ad.reaches || !ad.sum || !sum)
+	if (!ad.wants || !ad.reaches || !ad.sum || !ad.first || !sum)
 		return diag_nomem(g->diag);
-	mark_wants(&ad);
+	g->phase = NODE_BACKWARD;
+	for (int i = 0; i < of->nto; i++)
+		ad.wants[of->to[i]->id] = true;
+	graph_mark_wanted(g, ad.wants);
+	for (int i = 0; i < of->nfrom; i++)
+		TRY(give(&ad, of->from[i], of->given[i]));
 	mark_reaches(&ad);
-	if (!ad.wants[g->loss->id]) {
+	TRY(backward(&ad));
+	g->phase = NODE_FORWARD;
+	g->scope = NULL;
+	g->when = NULL;
+	for (int i = 0; i < ad.ntensor; i++)
+		sum[i] = ad.sum[i].value;
+	TRY(graph_join(g, sum, ad.ntensor));
+	for (int i = 0; i < of->nto; i++)
+		of->found[i] = sum[of->to[i]->id];
+	return ST_OK;
+}
+
+/* A way leads from a parameter to the loss. */
+static bool is_trained(const struct graph *g)
+{
+	bool *ways = ARENA_ARRAY(g->arena, bool, g->ntensor);
+	if (!ways)
+		return true;
+	for (int i = 0; i < g->ntensor; i++)
+		ways[i] = g->tensor[i]->role == TR_PARAMETER && dtype_is_real(g->tensor[i]->dtype);
+	graph_mark_wanted(g, ways);
+	return ways[g->loss->id];
+}
+
+enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struct tensor ***param,
+	struct tensor ***grad)
+{
+	struct tensor *one;
+	*nparam = 0;
+	*param = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
+	*grad = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
+	if (!*param || !*grad)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < g->ntensor; i++)
+		if (g->tensor[i]->role == TR_PARAMETER)
+			(*param)[(*nparam)++] = g->tensor[i];
+	if (!is_trained(g)) {
 		const struct where w = {.file = g->file, .node = g->loss->name};
 		return diag_fail(g->diag, ST_INVALID, &w, hint,
 			"the loss depends on no trainable parameter");
 	}
-	TRY(backward(&ad));
-	for (int i = 0; i < ad.ntensor; i++)
-		sum[i] = ad.sum[i].value;
-	TRY(graph_join(g, sum, ad.ntensor));
-	return collect(&ad, sum, nparam, param, grad);
+	g->phase = NODE_BACKWARD;
+	TRY(loss_gradient(g, &one));
+	const struct gradients_of of = {.nfrom = 1,
+		.from = &g->loss,
+		.given = &one,
+		.nto = *nparam,
+		.to = *param,
+		.found = *grad};
+	return graph_gradients(g, &of);
 }
 
 bool *graph_ways_back(const struct graph *g)

@@ -30,7 +30,7 @@ enum status graph_copy_list(
 	return ST_OK;
 }
 
-static struct tensor *copy_tensor(const struct graph_copy *c, const struct tensor *t)
+struct tensor *graph_copy_tensor(const struct graph_copy *c, const struct tensor *t)
 {
 	struct tensor *x = graph_tensor(c->to, t->name, t->dtype, t->rank, t->dim);
 	if (!x)
@@ -46,6 +46,7 @@ static struct tensor *copy_tensor(const struct graph_copy *c, const struct tenso
 	x->exact = t->exact;
 	x->stored = t->stored;
 	x->away = t->away;
+	x->outside = t->outside;
 	return c->map[t->id] = x;
 }
 
@@ -58,7 +59,7 @@ enum status graph_copy_begin(struct graph_copy *c, const struct graph *from)
 	if (!c->to || !c->map)
 		return diag_nomem(from->diag);
 	for (int i = 0; i < from->ntensor; i++)
-		if (!from->tensor[i]->maker && !copy_tensor(c, from->tensor[i]))
+		if (!from->tensor[i]->maker && !graph_copy_tensor(c, from->tensor[i]))
 			return ST_INTERNAL;
 	c->to->control = mapped(c, from->control);
 	c->to->shards = from->shards;
@@ -66,6 +67,7 @@ enum status graph_copy_begin(struct graph_copy *c, const struct graph *from)
 	c->to->ranks = from->ranks;
 	c->to->pieces = from->pieces;
 	c->to->sliced = from->sliced;
+	c->to->loop_slots = from->loop_slots;
 	return ST_OK;
 }
 
@@ -89,7 +91,7 @@ enum status graph_copy_node(struct graph_copy *c, const struct node *n, struct n
 	m->attr = n->attr;
 	m->param = n->param;
 	for (int k = 0; k < n->nout; k++)
-		if (n->out[k] && !(m->out[k] = copy_tensor(c, n->out[k])))
+		if (n->out[k] && !(m->out[k] = graph_copy_tensor(c, n->out[k])))
 			return ST_INTERNAL;
 	*out = m;
 	return graph_append(c->to, m);

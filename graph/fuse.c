@@ -183,9 +183,15 @@ static bool reads_itself(const struct fuse *f, const struct node *n, const struc
 	return false;
 }
 
+/* It is somewhere only as long as somebody reads it: made by a node, or for a body's turn. */
+static bool is_value(const struct tensor *storage)
+{
+	return storage->role == TR_VALUE || storage->outside;
+}
+
 static bool is_large(const struct tensor *storage, const struct tensor *t)
 {
-	return storage->role == TR_VALUE && tensor_bytes(storage) > tensor_bytes(t) / SMALL;
+	return is_value(storage) && tensor_bytes(storage) > tensor_bytes(t) / SMALL;
 }
 
 /* Bytes that a reader of `t` needs instead, beyond what it reads anyway; a reader of NULL: all. */
@@ -274,10 +280,10 @@ static bool adds_nothing(
 			return false; /* a view that is made later */
 		while (i < r->n && r->storage[i] != s)
 			i++;
-		if (c->in[k] == t || s == t || i < r->n || s->role != TR_VALUE)
+		if (c->in[k] == t || s == t || i < r->n || !is_value(s))
 			continue;
 		if (is_large(s, t) || fuse_maker(f, c, c->in[k]) ||
-			f->place[s->maker->id] >= f->place[n->id] ||
+			(s->maker && f->place[s->maker->id] >= f->place[n->id]) ||
 			(c->in[k]->maker && f->place[c->in[k]->maker->id] >= f->place[n->id]))
 			return false;
 	}

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "graph/graph_parts.h"
-#include "graph/op.h"
+#include "graph/loop.h"
 
 struct graph *graph_new(struct arena *a, struct diag *d, const char *file,
 	const struct op_table *table, const struct target *target, enum dtype real)
@@ -26,7 +26,8 @@ struct graph *graph_new(struct arena *a, struct diag *d, const char *file,
 		.index = index,
 		.target = target,
 		.real = real,
-		.opset = OPSET_LATEST};
+		.opset = OPSET_LATEST,
+		.loop_slots = LOOP_SLOTS_INSIDE};
 	return g;
 }
 

@@ -135,6 +135,10 @@ struct tensor {
 	/* It lasts over steps, but in a file: it takes no memory, and nothing but ROLE_FETCH and
 	 * ROLE_STORE reads it (graph_put_away). */
 	bool away;
+	/* Of a loop's body: whoever runs the body says where it is, and it takes no memory of the
+	 * body's own (graph/loop.h). And it is made in the place of this input. */
+	bool outside;
+	const struct tensor *over;
 };
 
 /* A node's attribute, as ONNX has them. */
@@ -274,6 +278,9 @@ struct graph {
 	bool pieces;
 	bool partial; /* nodes of the model were left out (import/not_read.c) */
 	bool sliced;  /* parts of it run slice by slice of the batch (graph/slices.h) */
+	/* Loops of so many turns or more are one node, where they can be; 0: none is. And what of
+	 * them is kept for the backward pass (graph/loop.h). */
+	int64_t loop_turns, loop_slots;
 	/* Given to nodes as they are added. */
 	enum node_phase phase;
 	bool last;

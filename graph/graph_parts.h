@@ -42,6 +42,8 @@ struct graph_copy {
 };
 /* A new graph holding every tensor that no node makes, in the same order. */
 enum status graph_copy_begin(struct graph_copy *c, const struct graph *from);
+/* The new tensor for old tensor t, which nothing makes yet. NULL: failed, and told. */
+struct tensor *graph_copy_tensor(const struct graph_copy *c, const struct tensor *t);
 /* The new tensors for a list of old ones. */
 enum status graph_copy_list(
 	const struct graph_copy *c, int n, struct tensor *const *from, struct tensor ***out);
@@ -114,6 +116,10 @@ struct branch_sum {
 enum status branch_add(struct graph *g, struct branch_sum *sum, struct branch_sum x);
 /* Its value as it is when `to` is. */
 struct tensor *branch_leave(struct graph *g, struct branch_sum x, struct tensor *to);
+
+/* By tensor: marks those that are made, by nodes that let gradients pass, of marked ones.
+ * (autodiff.c) */
+void graph_mark_wanted(const struct graph *g, bool *wanted);
 
 /* Gradients together with the nodes before them (joined.c); grad: of the first ntensor tensors, of
  * which one may be made by another node then. */

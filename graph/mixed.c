@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/graph_parts.h"
+#include "graph/loop.h"
 #include "graph/slices.h"
 
 struct filling {
@@ -28,10 +29,10 @@ static bool repeats(const struct tensor *whole, const struct tensor *part, int a
 	return same;
 }
 
-static enum status filling_begin(struct filling *l, const struct graph_apart *a)
+static enum status filling_begin(struct filling *l, const struct graph_apart *a, int64_t batch)
 {
 	const struct graph *g = a->whole;
-	*l = (struct filling){.a = *a, .batch = graph_rows(g)};
+	*l = (struct filling){.a = *a, .batch = batch};
 	l->a.axis = arena_memdup(g->arena, a->axis, (size_t)g->ntensor, sizeof *a->axis);
 	l->times = ARENA_ARRAY(g->arena, int64_t, g->ntensor);
 	if (!l->a.axis || !l->times)
@@ -100,9 +101,62 @@ static bool apart_here(const struct filling *l, int i, int64_t times)
 	return apart_node(&l->a, i);
 }
 
+/* --- A loop that is one node: all of its body's nodes are --- */
+
+/* A body's tensor t has samples where operand x of the loop's node has them, which is slices of it
+ * or all of it. As an input of the body it gets the operand's times; as an output it gives them. */
+static bool same_samples(struct filling *l, struct filling *inside, const struct tensor *x,
+	const struct tensor *t, bool slices, bool output)
+{
+	const int axis = axis_of(l, x), in = axis_of(inside, t);
+	if (axis < 0 || in < 0)
+		return axis == in;
+	if (output)
+		l->times[x->id] = inside->times[t->id];
+	else
+		inside->times[t->id] = l->times[x->id];
+	return axis == in + slices;
+}
+
+static bool keeps_apart(struct filling *l, int i);
+
+static bool body_apart(struct filling *l, const struct node *n, struct filling *inside)
+{
+	const struct loop_body *b = &node_loop(n)->body[0];
+	const struct graph *g = b->graph;
+	bool apart = true;
+	for (int k = 0; k < g->ninput; k++)
+		apart = apart && same_samples(l, inside, n->in[k], g->input[k],
+					 b->in[k].kind == LOOP_SLICE, false);
+	for (int i = 0; i < g->nnode && apart; i++)
+		apart = keeps_apart(inside, i);
+	for (int k = 0; k < g->noutput; k++)
+		apart = apart && same_samples(l, inside, n->out[k], g->output[k],
+					 b->out[k].kind == LOOP_SLICE, true);
+	for (int k = 0; k < node_loop(n)->ncarry; k++)
+		apart = apart && (axis_of(l, n->in[k]) < 0 ||
+					 l->times[n->in[k]->id] == l->times[n->out[k]->id]);
+	return apart;
+}
+
+static bool loop_apart(struct filling *l, int i)
+{
+	const struct node *n = l->a.whole->node[i];
+	const struct loop *whole = node_loop(n), *part = node_loop(l->a.part->node[i]);
+	struct filling inside;
+	struct graph_apart a;
+	return whole->turns == part->turns &&
+	       graph_apart(whole->body[0].graph, part->body[0].graph, l->a.slices, l->a.lower,
+		       &a) == ST_OK &&
+	       a.alike && filling_begin(&inside, &a, l->batch) == ST_OK &&
+	       body_apart(l, n, &inside);
+}
+
 /* The node keeps samples that do not count to themselves; where its outputs have them is noted. */
 static bool keeps_apart(struct filling *l, int i)
 {
+	if (node_loop(l->a.whole->node[i]))
+		return loop_apart(l, i);
 	const struct node *n = l->a.whole->node[i];
 	int64_t times = 0;
 	bool apart = true;
@@ -159,7 +213,7 @@ enum status graph_mixed(const struct graph_apart *a, int noutput, struct tensor 
 	const bool *needed = graph_behind(g, noutput, output);
 	struct filling l;
 	*out = (struct graph_mixed){0};
-	TRY(filling_begin(&l, a));
+	TRY(filling_begin(&l, a, graph_rows(g)));
 	if (!needed)
 		return diag_nomem(g->diag);
 	for (int i = 0; i < g->ninput; i++) {

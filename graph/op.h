@@ -53,6 +53,9 @@ enum op_trait {
 				 gradient and states, and numbers of the step: pieces go */
 	OP_WAITS = 1 << 14, /* waits for what the node that made its inputs has begun, and that goes
 			     on by itself: the later, the better. Nothing may stand between */
+	OP_SUMS = 1 << 15,  /* its gradient rule finds in dx the sums so far, and puts there these
+			     with  what it adds, in the order of the nodes that it stands for */
+	OP_DRAWS = 1 << 16, /* random numbers, which are keyed by its place in the model */
 };
 
 /* When a record treats samples apart: whether, with some axis of its inputs counting samples, each

@@ -83,6 +83,18 @@ enum status graph_split(const struct graph *in, struct graph **out);
  * gradient is not finite the updates change nothing. */
 enum status graph_scale_loss(struct graph *g);
 
+/* Gradients of some tensors by others: those of `from` are given, as sums so far where a tensor
+ * stands there more than once; those of `to` are found (NULL: nothing reaches it). Gradients that
+ * meet are added in the order of the graph. */
+struct gradients_of {
+	int nfrom, nto;
+	struct tensor *const *from, *const *given;
+	struct tensor *const *to;
+	struct tensor **found; /* [nto] */
+};
+/* Adds the nodes of a backward pass. Reports operators without a gradient that lie between. */
+enum status graph_gradients(struct graph *g, const struct gradients_of *of);
+
 /* Requires g->loss. Adds the backward pass; grad[i] is the gradient of parameter i in the order of
  * graph_parameters, times the loss's scale where there is one (NULL when the loss does not depend
  * on it). Gradients that meet are added in the order of the graph. Reports operators without a

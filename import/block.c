@@ -148,10 +148,11 @@ enum status block_build(struct importer *im, struct block *b, const struct scope
 	s.tensor->arena = s.other->arena = im->m.arena;
 	names_clear(s.tensor);
 	names_clear(s.other);
-	TRY(expansion_count(im, &w, strlen(s.prefix)));
-	TRY(build(im, b, &s, nin, in, nout, out));
+	enum status st = expansion_count(im, &w, strlen(s.prefix));
+	if (st == ST_OK)
+		st = build(im, b, &s, nin, in, nout, out);
 	im->depth--;
-	return ST_OK;
+	return st;
 }
 
 /* --- Bodies --- */

@@ -21,6 +21,8 @@ void batch_read(struct importer *im)
 		if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
 			dim->dim_value > 0 && dim->dim_value <= INT32_MAX)
 			im->rows = im->fixed = dim->dim_value;
+		if (im->fixed) /* each node is looked at, and made anew */
+			im->g->loop_turns = 0;
 		return;
 	}
 }

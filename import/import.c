@@ -157,6 +157,7 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	if (!im->g)
 		return ST_INTERNAL;
 	im->g->straight_through = o->qat != 0;
+	im->g->loop_turns = o->loop_turns;
 	im->g->silent_trains = !strcmp(text_of(im->m.proto->producer_name), "pytorch");
 	im->index = im->g->index;
 	TRY(import_graph(im));

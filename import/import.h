@@ -76,6 +76,8 @@ struct import_options {
 	/* QuantizeLinear and DequantizeLinear of what is computed, or trained: the gradient goes
 	 * straight through them. Without, they are refused. */
 	int qat;
+	/* Loops of so many turns or more are one node, where they can be; 0: all are unrolled. */
+	int64_t loop_turns;
 	/* Tensors of the model that are outputs, too: those that a loss reads. Ended by NULL; NULL:
 	 * none. */
 	const char *const *output;

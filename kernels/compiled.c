@@ -39,6 +39,7 @@ enum { STINT_THREADS = 2 };
 #include "lengths.h"
 #include "lerp.h"
 #include "lion.h"
+#include "loop_run.h"
 #include "loss.h"
 #include "lrn_window.h"
 #include "math.h"

@@ -36,6 +36,7 @@
 	F(ops_groupnorm) \
 	F(ops_hardmax) \
 	F(ops_joinslice) \
+	F(ops_kept_loop) \
 	F(ops_layernorm) \
 	F(ops_batchnorm) \
 	F(ops_batchnormsync) \

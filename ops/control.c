@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "graph/loop.h"
+#include "ops/kept_loop.h"
 #include "ops/unroll.h"
 
 static enum status build_branch(
@@ -205,8 +207,7 @@ static enum status loop_begin(struct unroll *u, int64_t *most, bool *go)
 	if (x->nin > 1 && x->in[1].kind != VALUE_NONE) {
 		TRY(expansion_known(x, 1, "the condition", &t));
 		*go = tensor_real(t, 0) != 0;
-	} else if (*most != INT64_MAX)
-		TRY(expansion_reserve(x, *most > 0 ? *most : 0, u->body->size));
+	}
 	for (int i = 2; i < x->nin; i++)
 		u->in[i] = x->in[i];
 	return ST_OK;
@@ -230,12 +231,46 @@ static enum status loop_turn(struct unroll *u, bool *go)
 	return ST_OK;
 }
 
+/* Values of a node, from tensors. */
+static void set_values(struct value *out, int n, struct tensor *const *t)
+{
+	for (int k = 0; k < n; k++)
+		out[k] = (struct value){.kind = VALUE_TENSOR, .tensor = t[k]};
+}
+
+/* The loop as one node, where it is to be one and can. */
+static enum status loop_keep(struct unroll *u, int64_t turns, bool *done)
+{
+	struct expansion *x = u->x;
+	struct kept_loop k = {.x = x,
+		.body = u->body,
+		.turns = turns,
+		.lead = 2,
+		.condition = 1,
+		.ncarry = u->nvalue,
+		.ncollect = u->nscan,
+		.carry = u->in + 2,
+		.out = ARENA_ARRAY(x->g->arena, struct tensor *, u->nvalue + u->nscan)};
+	if (!k.out)
+		return diag_nomem(x->g->diag);
+	TRY(kept_loop_make(&k, done));
+	if (*done)
+		set_values(x->out, x->nout, k.out);
+	return ST_OK;
+}
+
 static enum status loop_expand(struct expansion *x)
 {
 	struct unroll u = {.x = x};
 	int64_t most;
-	bool go;
+	bool go, done = false;
 	TRY(loop_begin(&u, &most, &go));
+	if (go && most != INT64_MAX && kept_loop_wanted(x, most))
+		TRY(loop_keep(&u, most, &done));
+	if (done)
+		return ST_OK;
+	if (most != INT64_MAX && (x->nin < 2 || x->in[1].kind == VALUE_NONE))
+		TRY(expansion_reserve(x, most > 0 ? most : 0, u.body->size));
 	while (go && u.turns < most)
 		TRY(loop_turn(&u, &go));
 	for (int k = 0; k < x->nout; k++)
@@ -262,56 +297,71 @@ static enum status listed(const struct expansion *x, const char *name, int i, in
 	return ST_OK;
 }
 
-/* Input i of the scanned ones, turn by turn. */
-static enum status scan_input(
-	struct unroll *u, int i, int n, int64_t *turns, struct tensor ***out, bool *backwards)
+struct scan {
+	struct unroll u;
+	int n; /* scanned inputs */
+	int64_t turns;
+	int *axis;
+	bool *backwards;
+};
+
+/* Input i of the scanned ones: its axis, direction and length. */
+static enum status scan_input(struct scan *s, int i)
 {
-	struct expansion *x = u->x;
-	const struct value *v = &x->in[u->nvalue + i];
+	struct expansion *x = s->u.x;
+	const struct value *v = &x->in[s->u.nvalue + i];
 	int64_t axis, direction;
-	int at;
 	if (v->kind != VALUE_TENSOR)
-		return node_fail(x->g, x->node, NULL, "input %d is no tensor", u->nvalue + i);
-	TRY(listed(x, "scan_input_axes", i, n, &axis));
-	TRY(listed(x, "scan_input_directions", i, n, &direction));
-	TRY(unroll_axis(x, axis, v->tensor->rank, &at));
-	if (i > 0 && v->tensor->dim[at] != *turns)
+		return node_fail(x->g, x->node, NULL, "input %d is no tensor", s->u.nvalue + i);
+	TRY(listed(x, "scan_input_axes", i, s->n, &axis));
+	TRY(listed(x, "scan_input_directions", i, s->n, &direction));
+	TRY(unroll_axis(x, axis, v->tensor->rank, &s->axis[i]));
+	const int64_t length = v->tensor->dim[s->axis[i]];
+	if (i > 0 && length != s->turns)
 		return node_fail(x->g, x->node, NULL,
 			"its scanned inputs have different lengths, %" PRId64 " and %" PRId64,
-			*turns, v->tensor->dim[at]);
-	*turns = v->tensor->dim[at];
-	*backwards = direction != 0;
-	TRY(expansion_reserve(x, *turns, u->body->size + 1));
-	int64_t *ones = ARENA_ARRAY(x->g->arena, int64_t, *turns);
-	if (!ones)
-		return diag_nomem(x->g->diag);
-	for (int64_t k = 0; k < *turns; k++)
-		ones[k] = 1;
-	return unroll_cut(x, v->tensor, at, (int)*turns, ones, true, out);
+			s->turns, length);
+	s->turns = length;
+	s->backwards[i] = direction != 0;
+	return ST_OK;
 }
 
-static enum status scan_begin(
-	struct unroll *u, int n, int64_t *turns, struct tensor ****slice, bool **backwards)
+static enum status scan_begin(struct scan *s)
 {
-	struct expansion *x = u->x;
+	struct expansion *x = s->u.x;
+	struct unroll *u = &s->u;
 	u->body = expansion_body(x, "body");
 	if (!u->body)
 		return ST_INVALID;
-	u->nvalue = x->nin - n;
-	if (n < 1 || n > x->nin || u->body->nin != x->nin)
+	u->nvalue = x->nin - s->n;
+	if (s->n < 1 || s->n > x->nin || u->body->nin != x->nin)
 		return node_fail(x->g, x->node, NULL,
-			"has %d inputs and num_scan_inputs=%d, its body %d inputs", x->nin, n,
+			"has %d inputs and num_scan_inputs=%d, its body %d inputs", x->nin, s->n,
 			u->body->nin);
 	TRY(unroll_begin(u, 0));
-	*slice = ARENA_ARRAY(x->g->arena, struct tensor **, n);
-	*backwards = ARENA_ARRAY(x->g->arena, bool, n);
-	if (!*slice || !*backwards)
+	s->axis = ARENA_ARRAY(x->g->arena, int, s->n);
+	s->backwards = ARENA_ARRAY(x->g->arena, bool, s->n);
+	if (!s->axis || !s->backwards)
 		return diag_nomem(x->g->diag);
-	for (int i = 0; i < n; i++)
-		TRY(scan_input(u, i, n, turns, &(*slice)[i], &(*backwards)[i]));
+	for (int i = 0; i < s->n; i++)
+		TRY(scan_input(s, i));
 	for (int i = 0; i < u->nvalue; i++)
 		u->in[i] = x->in[i];
 	return ST_OK;
+}
+
+/* Input i's slices. */
+static enum status scan_cut(struct scan *s, int i, struct tensor ***out)
+{
+	struct expansion *x = s->u.x;
+	int64_t *ones = ARENA_ARRAY(x->g->arena, int64_t, s->turns);
+	TRY(expansion_reserve(x, s->turns, s->u.body->size + 1));
+	if (!ones)
+		return diag_nomem(x->g->diag);
+	for (int64_t k = 0; k < s->turns; k++)
+		ones[k] = 1;
+	return unroll_cut(
+		x, x->in[s->u.nvalue + i].tensor, s->axis[i], (int)s->turns, ones, true, out);
 }
 
 static enum status scan_output(struct unroll *u, int k)
@@ -322,25 +372,101 @@ static enum status scan_output(struct unroll *u, int k)
 	return unroll_collected(u, 0, k, axis, direction != 0, &u->x->out[u->nvalue + k]);
 }
 
+/* x with axis `from` in the place `to`. */
+static struct tensor *move_axis(struct expansion *x, struct tensor *t, int from, int to)
+{
+	int64_t perm[RANK_MAX];
+	int n = 0;
+	if (from == to || !t)
+		return t;
+	for (int i = 0; i < t->rank; i++)
+		if (i != from)
+			perm[n++] = i;
+	memmove(perm + to + 1, perm + to, (size_t)(n - to) * sizeof *perm);
+	perm[to] = from;
+	const struct attr attr = data_ints(x->g, "perm", t->rank, perm);
+	return graph_op(x->g, op_by_role(x->g->table, ROLE_TRANSPOSE)->name, 1, &t, 1, &attr);
+}
+
+/* As loop_keep. */
+static enum status scan_keep(struct scan *s, bool *done)
+{
+	struct unroll *u = &s->u;
+	struct expansion *x = u->x;
+	struct arena *a = x->g->arena;
+	const int node = x->g->nnode, tensor = x->g->ntensor, nout = u->nvalue + u->nscan;
+	struct kept_loop k = {.x = x,
+		.body = u->body,
+		.turns = s->turns,
+		.ncarry = u->nvalue,
+		.nscan = s->n,
+		.ncollect = u->nscan,
+		.carry = u->in,
+		.scan_backwards = s->backwards};
+	bool *backwards = ARENA_ARRAY(a, bool, u->nscan);
+	k.scan = ARENA_ARRAY(a, struct tensor *, s->n);
+	k.out = ARENA_ARRAY(a, struct tensor *, nout);
+	if (!k.scan || !k.out || !backwards)
+		return diag_nomem(x->g->diag);
+	for (int i = 0; i < u->nscan; i++) {
+		int64_t direction;
+		TRY(listed(x, "scan_output_directions", i, u->nscan, &direction));
+		backwards[i] = direction != 0;
+	}
+	k.collect_backwards = backwards;
+	for (int i = 0; i < s->n; i++)
+		k.scan[i] = move_axis(x, x->in[u->nvalue + i].tensor, s->axis[i], 0);
+	TRY(x->g->failed);
+	TRY(kept_loop_make(&k, done));
+	if (!*done) {
+		loop_forget(x->g, node, tensor);
+		return ST_OK;
+	}
+	for (int i = 0; i < u->nscan; i++) {
+		struct tensor **t = &k.out[u->nvalue + i];
+		int64_t axis;
+		int at;
+		TRY(listed(x, "scan_output_axes", i, u->nscan, &axis));
+		TRY(unroll_axis(x, axis, (*t)->rank, &at));
+		*t = move_axis(x, *t, 0, at);
+	}
+	TRY(x->g->failed);
+	set_values(x->out, x->nout, k.out);
+	return ST_OK;
+}
+
+static enum status scan_unroll(struct scan *s)
+{
+	struct unroll *u = &s->u;
+	struct expansion *x = u->x;
+	struct tensor ***slice = ARENA_ARRAY(x->g->arena, struct tensor **, s->n);
+	if (!slice)
+		return diag_nomem(x->g->diag);
+	for (int i = 0; i < s->n; i++)
+		TRY(scan_cut(s, i, &slice[i]));
+	for (int64_t t = 0; t < s->turns; t++) {
+		for (int i = 0; i < s->n; i++)
+			u->in[u->nvalue + i] = (struct value){.kind = VALUE_TENSOR,
+				.tensor = slice[i][s->backwards[i] ? s->turns - 1 - t : t]};
+		TRY(unroll_turn(u, 0));
+	}
+	for (int k = 0; k < x->nout && k < u->nvalue; k++)
+		x->out[k] = u->in[k];
+	for (int k = 0; u->nvalue + k < x->nout; k++)
+		TRY(scan_output(u, k));
+	return ST_OK;
+}
+
 static enum status scan_expand(struct expansion *x)
 {
-	struct unroll u = {.x = x};
-	int64_t turns = 0, count = node_int(x->node, "num_scan_inputs", 0);
-	int n = count < 0 || count > x->nin ? -1 : (int)count;
-	struct tensor ***slice;
-	bool *backwards;
-	TRY(scan_begin(&u, n, &turns, &slice, &backwards));
-	for (int64_t t = 0; t < turns; t++) {
-		for (int i = 0; i < n; i++)
-			u.in[u.nvalue + i] = (struct value){.kind = VALUE_TENSOR,
-				.tensor = slice[i][backwards[i] ? turns - 1 - t : t]};
-		TRY(unroll_turn(&u, 0));
-	}
-	for (int k = 0; k < x->nout && k < u.nvalue; k++)
-		x->out[k] = u.in[k];
-	for (int k = 0; u.nvalue + k < x->nout; k++)
-		TRY(scan_output(&u, k));
-	return ST_OK;
+	struct scan s = {.u = {.x = x}};
+	bool done = false;
+	const int64_t count = node_int(x->node, "num_scan_inputs", 0);
+	s.n = count < 0 || count > x->nin ? -1 : (int)count;
+	TRY(scan_begin(&s));
+	if (kept_loop_wanted(x, s.turns))
+		TRY(scan_keep(&s, &done));
+	return done ? ST_OK : scan_unroll(&s);
 }
 
 /* --- SequenceMap --- */

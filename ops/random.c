@@ -169,8 +169,8 @@ static enum status tossed_emit(struct emit *e, const struct node *n)
 #define RANDOM(onnx, which, inputs, ...)                                                           \
 	{                                                                                          \
 		.name = onnx, .apart = APART_PLACED, .variant = which, .since = 1,                 \
-		.min_in = inputs, .traits = OP_STOP, .infer = random_infer, .lower = random_lower, \
-		.example = EXAMPLES(__VA_ARGS__)                                                   \
+		.min_in = inputs, .traits = OP_STOP | OP_DRAWS, .infer = random_infer,             \
+		.lower = random_lower, .example = EXAMPLES(__VA_ARGS__)                            \
 	}
 
 const struct op_def ops_random[] = {
@@ -186,7 +186,7 @@ const struct op_def ops_random[] = {
 		.apart = APART_PLACED,
 		.since = 15,
 		.min_in = 1,
-		.traits = OP_STOP,
+		.traits = OP_STOP | OP_DRAWS,
 		.infer = bernoulli_infer,
 		.lower = bernoulli_lower,
 		.example = EXAMPLES({.in = "a,B,40", .low = 0, .high = 1},

@@ -1,0 +1,123 @@
+#include "bridge/loop_plans.h"
+
+#include "graph/cost.h"
+#include "graph/loop.h"
+
+struct planning {
+	struct arena *a;
+	struct graph *g;
+	const struct node *n;
+	struct loop *l;
+	const struct plan_options *o;
+	struct diag *d;
+};
+
+/* The steps at which op `o` runs: of a plan that keeps everything, one. */
+static int step_of(const struct plan *plan, int o)
+{
+	for (int i = 0; i < plan->nstep; i++)
+		if (plan->step[i].op == o)
+			return i;
+	return -1;
+}
+
+static bool reads(const struct problem_op *op, int t)
+{
+	for (int c = 0; c < op->nchoice; c++)
+		for (int k = 0; k < op->choice[c].nin; k++)
+			if (op->choice[c].in[k] == t)
+				return true;
+	return false;
+}
+
+static bool has_pair(const struct node *n, const struct tensor *out, const struct tensor *in)
+{
+	enum { PAIRS = 16 };
+	struct op_pair pair[PAIRS];
+	const int npair = node_pairs(n, pair, PAIRS);
+	int reads = 0;
+	bool paired = false;
+	for (int k = 0; k < n->nin; k++)
+		reads += n->in[k] && tensor_storage(n->in[k]) == in;
+	for (int i = 0; i < npair; i++)
+		paired |= n->out[pair[i].out] == out && n->in[pair[i].in] == in;
+	return paired && reads == 1;
+}
+
+/* The sum so far, where output k of the body can be made in its place: that is read before, or by
+ * the node that makes the new one, in place. NULL: it cannot. */
+static const struct tensor *made_over(
+	const struct loop_body *b, const struct graph_problem *gp, const struct plan *plan, int k)
+{
+	const int before = loop_sum_before(b, k);
+	if (before < 0)
+		return NULL;
+	const struct tensor *in = b->graph->input[before], *out = b->graph->output[k];
+	const int t = gp->index[in->id];
+	const int made = step_of(plan, gp->problem->tensor[gp->index[out->id]].producer);
+	for (int o = 0; o < gp->problem->nop; o++) {
+		if (!reads(&gp->problem->op[o], t))
+			continue;
+		const int step = step_of(plan, o);
+		if (step > made || (step == made && !has_pair(gp->node[o], out, in)))
+			return NULL;
+	}
+	return in;
+}
+
+static enum status plan_body(struct planning *p, int k)
+{
+	struct loop_planned *to = p->l->planned;
+	const struct loop_body *b = &p->l->body[k];
+	struct plan_options o = *p->o;
+	struct graph_problem *gp = ARENA_NEW(p->a, struct graph_problem);
+	const char *name = arena_printf(p->a, "%s/turn", p->n->name);
+	if (!gp || !name)
+		return diag_nomem(p->d);
+	o.budget = INT64_MAX;
+	o.mode = PLAN_KEEP_ALL;
+	TRY(problem_from_graph(p->a, b->graph, name, true, NULL, gp));
+	TRY(plan_make(p->a, gp->problem, &o, &to->plan[k], p->d));
+	TRY(plan_own_check(gp->problem, to->plan[k], o.alignment, p->g->file, p->d));
+	to->problem[k] = gp;
+	for (int i = 0; i < b->graph->noutput; i++)
+		b->graph->output[i]->over = made_over(b, gp, to->plan[k], i);
+	if (to->plan[k]->arena_bytes > to->arena)
+		to->arena = to->plan[k]->arena_bytes;
+	return ST_OK;
+}
+
+static enum status plan_loop(struct planning *p)
+{
+	struct loop *l = p->l;
+	struct loop_planned *to = l->planned;
+	*to = (struct loop_planned){
+		.problem = ARENA_ARRAY(p->a, const struct graph_problem *, l->nbody),
+		.plan = ARENA_ARRAY(p->a, struct plan *, l->nbody)};
+	if (!to->problem || !to->plan)
+		return diag_nomem(p->d);
+	for (int k = 0; k < l->nbody; k++)
+		TRY(plan_body(p, k));
+	for (int k = 0; k < l->nbody; k++)
+		to->cost += (double)loop_runs(l, k) * to->plan[k]->cost_total;
+	struct loop_scratch scratch;
+	TRY(loop_scratch_find(p->g, p->n, &scratch));
+	to->workspace = scratch.bytes;
+	return ST_OK;
+}
+
+enum status loops_plan(
+	struct arena *a, const struct graph *g, const struct plan_options *o, struct diag *d)
+{
+	for (int i = 0; g && i < g->nnode; i++) {
+		struct planning p = {.a = a,
+			.g = (struct graph *)g,
+			.n = g->node[i],
+			.l = node_loop(g->node[i]),
+			.o = o,
+			.d = d};
+		if (p.l)
+			TRY(plan_loop(&p));
+	}
+	return ST_OK;
+}

@@ -1,0 +1,14 @@
+/* Plans of loops that are one node: each body is a problem of its own, and its arena is the node's
+ * scratch. */
+#ifndef STINT_BRIDGE_LOOP_PLANS_H
+#define STINT_BRIDGE_LOOP_PLANS_H
+
+#include "bridge/from_graph.h"
+#include "planner/plan.h"
+
+/* Plans all bodies of g's loops, each checked, so that g can become a problem. o: alignment and
+ * effort are read. */
+enum status loops_plan(
+	struct arena *a, const struct graph *g, const struct plan_options *o, struct diag *d);
+
+#endif

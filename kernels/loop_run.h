@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT-0 */
+/* The turns of a loop that is one node: which body runs next, and where its tensors are. */
+#ifndef STINT_KERNELS_LOOP_RUN_H
+#define STINT_KERNELS_LOOP_RUN_H
+
+#include <stddef.h>
+#include <string.h>
+
+#include "revolve.h"
+#include "words.h"
+
+/* One turn of a body: the step, the body's arena, and its operands. Returns the step's status. */
+typedef int loop_turn(void *step, unsigned char *arena, unsigned char *const *operand);
+
+/* Where an operand is: the same in every turn; the turn's slice, `bytes` each, the slices in the
+ * order of the turns or backwards, `shift` turns on; carry k before the turn, or after it; the
+ * gradient of that after the turn, or before it. */
+enum loop_where {
+	LOOP_SAME,
+	LOOP_SLICE,
+	LOOP_SLICE_BACKWARDS,
+	LOOP_BEFORE,
+	LOOP_AFTER,
+	LOOP_GRADIENT_AFTER,
+	LOOP_GRADIENT_BEFORE
+};
+struct loop_operand {
+	enum loop_where where;
+	int k, shift;
+	const void *at;
+	int64_t bytes;
+};
+
+struct loop_body {
+	loop_turn *turn;
+	int n;
+	const struct loop_operand *operand;
+	/* Behind a turn, so many bytes go from where they were made to their place: sums. */
+	int ncopy;
+	const struct loop_copy {
+		void *to;
+		const void *from;
+		int64_t bytes;
+	} * copy;
+};
+
+/* A carry: before the first turn; after turns, where that is kept (NULL: it is not); after the
+ * last; and two places each for it and for its gradient, in turn. */
+struct loop_carry {
+	int64_t bytes;
+	const void *first, *kept;
+	void *last, *spare[2], *gradient[2];
+};
+
+/* Carries are kept after all turns, or, where slots is not -1, in so many slots, and, behind these,
+ * before the last turn. */
+struct loop {
+	void *step;
+	unsigned char *arena, **operand; /* operand: room for the most that a body has */
+	int64_t turns, slots;
+	int lead, cycle, last, advance; /* bodies, as in graph/loop.h; -1: none */
+	const struct loop_body *body;
+	const struct loop_carry *carry;
+};
+
+/* --- Where carries are --- */
+
+enum { STATE_SPARE = -1 };
+
+/* The carry before turn t: in a slot, in one of the spare places, or where the loop has put it. */
+static inline const unsigned char *loop_state(
+	const struct loop *l, const struct loop_carry *c, int64_t t, int64_t slot)
+{
+	const unsigned char *places = (const unsigned char *)c->kept;
+	if (t == 0)
+		return (const unsigned char *)c->first;
+	if (t == l->turns && (!places || l->slots >= 0))
+		return (const unsigned char *)c->last;
+	if (slot >= 0 && places)
+		return places + slot * c->bytes;
+	return (const unsigned char *)c->spare[t & 1];
+}
+
+/* --- Turns --- */
+
+static inline const unsigned char *loop_place(
+	const struct loop *l, const struct loop_operand *o, int64_t t, int64_t slot, int64_t next)
+{
+	const unsigned char *at = (const unsigned char *)o->at;
+	const int64_t run = l->turns - 1 - t;
+	switch (o->where) {
+	case LOOP_SLICE:
+		return at + (t + o->shift) * o->bytes;
+	case LOOP_SLICE_BACKWARDS:
+		return at + (run - o->shift) * o->bytes;
+	case LOOP_BEFORE:
+		return loop_state(l, &l->carry[o->k], t, slot);
+	case LOOP_AFTER:
+		return loop_state(l, &l->carry[o->k], t + 1, next);
+	case LOOP_GRADIENT_AFTER:
+		return (const unsigned char *)l->carry[o->k].gradient[run & 1];
+	case LOOP_GRADIENT_BEFORE:
+		return (const unsigned char *)l->carry[o->k].gradient[(run + 1) & 1];
+	default:
+		return at;
+	}
+}
+
+/* Turn t, the carries before it in `slot`, those after it in `next`. */
+static inline int loop_once(
+	const struct loop *l, const struct loop_body *b, int64_t t, int64_t slot, int64_t next)
+{
+	for (int i = 0; i < b->n; i++)
+		l->operand[i] = (unsigned char *)loop_place(l, &b->operand[i], t, slot, next);
+	const int status = b->turn(l->step, l->arena, l->operand);
+	for (int i = 0; i < b->ncopy && !status; i++)
+		memcpy(b->copy[i].to, b->copy[i].from, (size_t)b->copy[i].bytes);
+	return status;
+}
+
+/* From turn `from` on, up to `to`, the carries before these in `slot` and `next`. */
+static inline int loop_advance(const struct loop *l, const struct loop_body *b, int64_t from,
+	int64_t slot, int64_t to, int64_t next)
+{
+	int status = 0;
+	for (int64_t t = from; t < to && !status; t++)
+		status = loop_once(
+			l, b, t, t == from ? slot : STATE_SPARE, t + 1 == to ? next : STATE_SPARE);
+	return status;
+}
+
+/* The loop itself: what its gradient wants kept stays. */
+static inline int loop_forward(const struct loop *l, int carries)
+{
+	int64_t at = 0, slot = STATE_SPARE, used = 0;
+	int status = 0;
+	while (at < l->turns && !status) {
+		int64_t to = at + 1, next = at; /* between all turns, in order */
+		if (l->slots >= 0) {
+			const int64_t rest = l->turns - at;
+			const bool free_slot = rest > 1 && used < l->slots;
+			next = free_slot ? used : l->slots;
+			to = free_slot  ? at + revolve_next(rest, l->slots - used)
+			     : rest > 1 ? l->turns - 1
+					: l->turns;
+			used += free_slot;
+		}
+		status = loop_advance(l, l->body, at, slot, to, next);
+		at = to;
+		slot = next;
+	}
+	for (int i = 0; i < carries; i++) {
+		const struct loop_carry *c = &l->carry[i];
+		const unsigned char *end = loop_state(l, c, l->turns, slot);
+		if (c->last && end != c->last)
+			memcpy(c->last, end, (size_t)c->bytes);
+	}
+	return status;
+}
+
+static inline int loop_turn_back(const struct loop *l, int64_t t, int64_t slot)
+{
+	const int64_t r = l->turns - 1 - t;
+	const int b = l->last >= 0 && t == 0 ? l->last
+		      : r < l->lead          ? (int)r
+					     : l->lead + (int)((r - l->lead) % l->cycle);
+	return loop_once(l, &l->body[b], t, slot, STATE_SPARE);
+}
+
+/* Turns [from, to) back, the carries before the first in `slot`; slots from `used` on are free. In
+ * `first`, all that the loop has stored itself is there. */
+static inline int loop_reverse(
+	const struct loop *l, int64_t from, int64_t slot, int64_t to, int64_t used, bool first)
+{
+	int status = 0;
+	for (; to - from > 1 && used < l->slots && !status; first = false) {
+		const int64_t m = from + revolve_next(to - from, l->slots - used);
+		if (!first)
+			status = loop_advance(l, &l->body[l->advance], from, slot, m, used);
+		if (!status)
+			status = loop_reverse(l, m, used, to, used + 1, first);
+		to = m;
+	}
+	for (int64_t t = to - 1; t >= from && !status; t--, first = false) {
+		const bool there = first && t > from;
+		if (t > from && !there)
+			status = loop_advance(l, &l->body[l->advance], from, slot, t, STATE_SPARE);
+		if (!status)
+			status = loop_turn_back(l, t,
+				t == from ? slot
+				: there   ? l->slots
+					  : STATE_SPARE);
+	}
+	return status;
+}
+
+static inline int loop_backward(const struct loop *l)
+{
+	int status = 0;
+	if (l->advance >= 0)
+		return loop_reverse(l, 0, STATE_SPARE, l->turns, 0, true);
+	for (int64_t t = l->turns - 1; t >= 0 && !status; t--)
+		status = loop_turn_back(l, t, t - 1);
+	return status;
+}
+
+#endif

@@ -1,0 +1,117 @@
+/* Loops that are one node: Revolve's numbers against every way to keep states, by brute force; and
+ * that the turns of a loop and of its gradient find the carries that they should, running as often
+ * as that says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { STINT_THREADS = 1 };
+#include "kernels/loop_run.h"
+
+enum { STEPS = 120, SLOTS = 12 };
+
+/* least[l][slots]: forward steps for reversing l steps; by trying every step to store behind. */
+static int64_t least[STEPS + 1][SLOTS + 1];
+
+static void try_all(void)
+{
+	for (int64_t l = 2; l <= STEPS; l++)
+		for (int s = 0; s <= SLOTS; s++) {
+			least[l][s] = l * (l - 1) / 2;
+			for (int64_t m = 1; m < l && s > 0; m++) {
+				const int64_t n = m + least[l - m][s - 1] + least[m][s];
+				least[l][s] = n < least[l][s] ? n : least[l][s];
+			}
+		}
+}
+
+static void no_way_is_shorter(void **state)
+{
+	(void)state;
+	try_all();
+	for (int64_t l = 1; l <= STEPS; l++)
+		for (int s = 0; s <= SLOTS; s++)
+			assert_int_equal(revolve_forward(l, s), least[l][s]);
+}
+
+/* A carry that counts the turns. */
+struct counted {
+	int64_t forward, back, expected;
+};
+
+static int forward(void *step, unsigned char *arena, unsigned char *const *operand)
+{
+	struct counted *c = step;
+	(void)arena;
+	*(int64_t *)(void *)operand[1] = *(const int64_t *)(const void *)operand[0] + 1;
+	c->forward++;
+	return 0;
+}
+
+static int back(void *step, unsigned char *arena, unsigned char *const *operand)
+{
+	struct counted *c = step;
+	(void)arena;
+	assert_int_equal(*(const int64_t *)(const void *)operand[0], --c->expected);
+	c->back++;
+	return 0;
+}
+
+static void run(int64_t turns, int64_t slots)
+{
+	static int64_t kept[STEPS + 1], spare[4], first, last;
+	unsigned char *operand[2];
+	struct counted c = {0, 0, turns};
+	const struct loop_operand before[] = {
+		{LOOP_BEFORE, 0, 0, NULL, 8}, {LOOP_AFTER, 0, 0, NULL, 8}};
+	const struct loop_body bodies[] = {
+		{back, 1, before, 0, NULL}, {forward, 2, before, 0, NULL}};
+	const struct loop_body one = {forward, 2, before, 0, NULL};
+	struct loop_carry carry = {8, &first, kept, &last, {&spare[0], &spare[1]}, {NULL, NULL}};
+	const struct loop loop = {.step = &c,
+		.operand = operand,
+		.turns = turns,
+		.slots = slots,
+		.cycle = 1,
+		.last = -1,
+		.advance = -1,
+		.body = &one,
+		.carry = &carry};
+	struct loop gradient = loop;
+	gradient.body = bodies;
+	gradient.advance = slots < 0 ? -1 : 1;
+	memset(kept, 0x55, sizeof kept);
+	last = -1;
+	assert_int_equal(loop_forward(&loop, 1), 0);
+	assert_int_equal(last, turns);
+	assert_int_equal(c.forward, turns);
+	/* the gradient has scratch of its own */
+	carry.spare[0] = &spare[2];
+	carry.spare[1] = &spare[3];
+	carry.last = NULL;
+	assert_int_equal(loop_backward(&gradient), 0);
+	assert_int_equal(c.back, turns);
+	assert_int_equal(c.forward - 1, slots < 0 ? turns - 1 : least[turns][slots]);
+}
+
+static void turns_find_their_carries(void **state)
+{
+	(void)state;
+	try_all();
+	for (int64_t turns = 1; turns <= STEPS; turns++)
+		for (int64_t slots = -1; slots <= SLOTS; slots++)
+			if (slots < turns - 1)
+				run(turns, slots);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_way_is_shorter),
+		cmocka_unit_test(turns_find_their_carries),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
