@@ -45,7 +45,7 @@ static struct bench_kernel one_call(const struct timing *t, int i)
 		.key = timing_key(t, i),
 		.calls = 1,
 		.again = x->run > 0,
-		.phase = x->phase,
+		.phase = (int)x->phase,
 		.us = t->op_us[i],
 		.again_us = x->run > 0 ? t->op_us[i] : 0,
 		.flops = x->flops,
