@@ -13,10 +13,10 @@
 
 /* What stint may write besides the runtime's files; what the compiler made of a step comes first:
  * it goes first and comes last, so that there is never one of another step. */
-static const char *const own[] = {"step.so", "step.c", "step_arena.h", "step_tables.h",
-	"stint_step.h", "Makefile", "plan.json", "eval-plan.json", "graph.json", "kernels.cu",
-	"kernels.c", "weights.safetensors", "weights.c", "weights.h", "adapter.json", "model.onnx",
-	"model.onnx.data", "build.log", LENGTHS_FILE};
+static const char *const own[] = {"step.so", "step.c", "step_arena.h", "step_train.h",
+	"step_eval.h", "step_tables.h", "stint_step.h", "Makefile", "plan.json", "eval-plan.json",
+	"graph.json", "kernels.cu", "kernels.c", "weights.safetensors", "weights.c", "weights.h",
+	"adapter.json", "model.onnx", "model.onnx.data", "build.log", LENGTHS_FILE};
 enum { OWN = sizeof own / sizeof *own };
 
 /* In what words a file says that stint wrote it. */
