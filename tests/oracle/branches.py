@@ -6,6 +6,7 @@ Writes cases for tests/models/branches.sh, FOLDER/NAME/ (tests/models/branches).
 PyTorch makes of six steps of SGD in double precision, an epoch that data/shuffle.c shuffles with the seed 1, in which the condition is true in some: `losses` and
 reference.safetensors, parameters and running statistics at the end. One branch has a batch normalisation, which counts only the steps in which it runs; the other one a row of a table that an integer
 output picks. `deep`: model.onnx, whose condition is the input `flag`, with six layers in one branch and four in the other.
+`mean`: model.onnx, whose condition is that the batch's mean is above 0: for a microcontroller's step (tests/bare).
 """
 import pathlib
 import sys
@@ -115,7 +116,22 @@ def deep(folder):
         np.save(folder / f"flag{flag}.npy", np.array(bool(flag)))
 
 
+def mean(folder):
+    g = torch.Generator().manual_seed(9)
+    w = {"one": draw(g, 8, 6), "other": draw(g, 8, 6), "both": draw(g, 6, 3), "limit": np.float32(0)}
+
+    def branch(name, act):
+        nodes = [node("MatMul", ["x", name], [f"{name}_m"]), node(act, [f"{name}_m"], [f"{name}_a"]), node("MatMul", [f"{name}_a", "both"], [f"{name}_y"])]
+        return helper.make_graph(nodes, name, [], [value(f"{name}_y", T.FLOAT, ["n", 3])])
+
+    save(folder, [
+        node("ReduceMean", ["x"], ["m"], keepdims=0), node("Greater", ["m", "limit"], ["above"]),
+        node("If", ["above"], ["y"], "choice", then_branch=branch("one", "Tanh"), else_branch=branch("other", "Sigmoid"))],
+        [value("x", T.FLOAT, ["n", 8])], [value("y", T.FLOAT, ["n", 3])], w)
+
+
 if __name__ == "__main__":
     out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else OUT
     norm(out / "norm")
     deep(out / "deep")
+    mean(out / "mean")
