@@ -51,6 +51,7 @@ compiled pieces linear.onnx --loss cross-entropy --micro-batch 1 --ranks 2 --sha
 expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 16 --portable -o sixteen
 expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 4 --threads 1 --portable -o one
 expect 0 stint bench one --steps 2 --costs-out costs.json
+cp "$SOURCE/tests/models/branches/mean/model.onnx" mean.onnx
 make_data x 4 four.npy
 make_data label 4 four.t.npy
 echo "batch 4" >options.txt

@@ -48,10 +48,10 @@ for kernel in "$@"; do
 done
 if [ "$target" != - ]; then
 	"$target-objdump" -d "$out/step.o" | awk '
-		/^[0-9a-f]+ <.*>:$/ { tile = $2 ~ /gemm_part/ }
+		/^[0-9a-f]+ <.*>:$/ { tile = $2 ~ /gemm_(whole|half)/ }
 		tile && /\tf(mul|mla|madd)\t/ { if ($0 ~ /v[0-9]+[.]4s/) vectors++; else alone++ }
 		END { exit !(vectors >= 24 && !alone) }' || {
-		echo "gemm_part is not made of vectors" >&2
+		echo "the tiles of products are not made of vectors" >&2
 		status=1
 	}
 fi
