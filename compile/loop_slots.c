@@ -69,7 +69,7 @@ static enum status try_plan(struct search *s, bool *met)
 	} else {
 		const enum status st = plan_pair_make(p->arena, &pair, &s->budget, &o, &quiet);
 		if (st != ST_OK && st != ST_BUDGET)
-			return diag_fail(p->diag, st, NULL, NULL, "a loop could not be planned");
+			return diag_fail(p->diag, st, NULL, NULL, "a loop cannot be planned");
 		*met = st == ST_OK;
 		bytes = *met ? pair.arena_bytes : plan_pair_least(&pair);
 	}
