@@ -335,30 +335,19 @@ static void late_places(const struct graph *g, int nplain, int *reader, int *pla
 	}
 }
 
-/* Late nodes to their places, in their order; the others stay in theirs. */
+/* Late ones of the first `nplain` nodes to their places, in their order; all others stay in
+ * theirs. */
 static enum status delay(struct graph *g, int nplain)
 {
 	int *reader = ARENA_ARRAY(g->arena, int, g->ntensor);
-	int *place = ARENA_ARRAY(g->arena, int, nplain);
-	int *start = ARENA_ARRAY(g->arena, int, nplain + 2);
-	struct node **order = ARENA_ARRAY(g->arena, struct node *, nplain);
-	if (!reader || !place || !start || !order)
+	int *place = ARENA_ARRAY(g->arena, int, g->nnode);
+	if (!reader || !place)
 		return diag_nomem(g->diag);
 	late_places(g, nplain, reader, place);
-	for (int i = 0; i < nplain; i++)
-		start[place[i] + 1]++;
-	for (int i = 0; i <= nplain; i++)
-		start[i + 1] += start[i];
 	/* those that are late stand before the node of their place */
-	for (int late = 1; late >= 0; late--)
-		for (int i = 0; i < nplain; i++)
-			if (g->node[i]->late == late)
-				order[start[place[i]]++] = g->node[i];
-	for (int i = 0; i < nplain; i++) {
-		order[i]->id = i;
-		g->node[i] = order[i];
-	}
-	return ST_OK;
+	for (int i = 0; i < g->nnode; i++)
+		place[i] = i < nplain ? 2 * place[i] + !g->node[i]->late : 2 * nplain + 1;
+	return graph_sort(g, 2 * nplain + 2, place);
 }
 
 /* Where update `u` may stand: behind every node that reads its parameter and the one that makes its
@@ -401,33 +390,12 @@ static enum status find_slots(struct graph *g, int nplain, int *slot)
 static enum status interleave(struct graph *g, int nplain)
 {
 	int *slot = ARENA_ARRAY(g->arena, int, g->nnode);
-	struct node **order = ARENA_ARRAY(g->arena, struct node *, g->nnode);
-	int *start = ARENA_ARRAY(g->arena, int, nplain + 2);
-	if (!slot || !order || !start)
+	if (!slot)
 		return diag_nomem(g->diag);
 	TRY(find_slots(g, nplain, slot));
-	for (int i = nplain; i < g->nnode; i++)
-		start[slot[i] + 1]++;
-	/* counting sort: updates per slot, stable */
-	for (int i = 0; i <= nplain; i++)
-		start[i + 1] += start[i];
-	struct node **sorted = ARENA_ARRAY(g->arena, struct node *, g->nnode - nplain);
-	int *fill = arena_memdup(g->arena, start, (size_t)nplain + 2, sizeof *start);
-	if (!sorted || !fill)
-		return diag_nomem(g->diag);
-	for (int i = nplain; i < g->nnode; i++)
-		sorted[fill[slot[i]]++] = g->node[i];
-	int n = 0;
-	for (int i = 0; i < nplain; i++) {
-		order[n++] = g->node[i];
-		for (int k = start[i]; k < start[i + 1]; k++)
-			order[n++] = sorted[k];
-	}
-	for (int i = 0; i < n; i++)
-		order[i]->id = i;
-	g->node = order;
-	g->capnode = g->nnode;
-	return ST_OK;
+	for (int i = 0; i < nplain; i++)
+		slot[i] = i;
+	return graph_sort(g, nplain + 1, slot);
 }
 
 enum status graph_attach_updates(struct graph *g, const struct optimizer_spec *spec, int nparam,

@@ -144,20 +144,12 @@ static enum status pair_all(struct pairing *p, const struct node *branch)
 static enum status put_in_order(struct pairing *p)
 {
 	struct graph *g = p->g;
-	struct node **list = ARENA_ARRAY(g->arena, struct node *, g->nnode);
-	int *at = ARENA_ARRAY(g->arena, int, p->nold + 1);
-	if (!list || !at)
+	int *slot = ARENA_ARRAY(g->arena, int, g->nnode);
+	if (!slot)
 		return diag_nomem(g->diag);
-	for (int k = p->nold; k < g->nnode; k++)
-		at[p->behind[k - p->nold] + 1]++;
-	for (int i = 0; i < p->nold; i++)
-		at[i + 1] += at[i] + 1;
 	for (int i = 0; i < g->nnode; i++)
-		list[at[i < p->nold ? i : p->behind[i - p->nold]]++] = g->node[i];
-	for (int i = 0; i < g->nnode; i++) {
-		g->node[i] = list[i];
-		g->node[i]->id = i;
-	}
+		slot[i] = i < p->nold ? i : p->behind[i - p->nold];
+	TRY(graph_sort(g, p->nold, slot));
 	return graph_prune(g);
 }
 

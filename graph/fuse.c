@@ -352,9 +352,7 @@ static enum status rebuild(struct fuse *f)
 					at[i]->when = NULL; /* which may be made later */
 				g->node[kept++] = at[i];
 			}
-	g->nnode = kept;
-	for (int i = 0; i < kept; i++)
-		g->node[i]->id = i;
+	graph_relist(g, kept, g->node);
 	return graph_verify(g);
 }
 

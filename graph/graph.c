@@ -296,6 +296,31 @@ enum status graph_append(struct graph *g, struct node *n)
 	return ST_OK;
 }
 
+void graph_relist(struct graph *g, int n, struct node *const *list)
+{
+	for (int i = 0; i < n; i++) {
+		g->node[i] = list[i];
+		g->node[i]->id = i;
+	}
+	g->nnode = n;
+}
+
+enum status graph_sort(struct graph *g, int nslot, const int *slot)
+{
+	int *start = ARENA_ARRAY(g->arena, int, nslot + 1);
+	struct node **list = ARENA_ARRAY(g->arena, struct node *, g->nnode);
+	if (!start || !list)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < g->nnode; i++)
+		start[slot[i] + 1]++;
+	for (int i = 0; i < nslot; i++)
+		start[i + 1] += start[i];
+	for (int i = 0; i < g->nnode; i++)
+		list[start[slot[i]]++] = g->node[i];
+	graph_relist(g, g->nnode, list);
+	return ST_OK;
+}
+
 int node_reads(const struct node *n, const struct tensor *t)
 {
 	int reads = n->when == t;

@@ -12,6 +12,10 @@ struct node *graph_node_blank(struct graph *g, const struct op_def *op, const ch
 	struct tensor *const *in, int nout);
 /* Put a finished node at the end; its outputs' maker is set. */
 enum status graph_append(struct graph *g, struct node *n);
+/* The graph has the n nodes of `list`, in that order. */
+void graph_relist(struct graph *g, int n, struct node *const *list);
+/* Its nodes by slot[i] of node i, from 0 to below nslot; those of one slot as they stand. */
+enum status graph_sort(struct graph *g, int nslot, const int *slot);
 /* How often n reads t, alternatives included; and all of the graph, outputs and the loss too. */
 int node_reads(const struct node *n, const struct tensor *t);
 int graph_reads(const struct graph *g, const struct tensor *t);

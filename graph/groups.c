@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "graph/graph_parts.h"
 #include "graph/pass.h"
 
 static bool in_group(const struct param_group *group, const struct tensor *param)
@@ -89,8 +90,7 @@ static enum status to_front(struct graph *g, int first)
 		return diag_nomem(g->diag);
 	memmove(g->node + n, g->node, (size_t)first * sizeof *moved);
 	memcpy(g->node, moved, (size_t)n * sizeof *moved);
-	for (int i = 0; i < g->nnode; i++)
-		g->node[i]->id = i;
+	graph_relist(g, g->nnode, g->node);
 	return ST_OK;
 }
 

@@ -163,10 +163,7 @@ static enum status sink_views(struct graph *g)
 	for (int i = 0; i < g->nnode; i++)
 		if (!s.placed[i])
 			sink(&s, g->node[i]);
-	for (int i = 0; i < g->nnode; i++) {
-		g->node[i] = s.list[i];
-		g->node[i]->id = i;
-	}
+	graph_relist(g, s.n, s.list);
 	return ST_OK;
 }
 

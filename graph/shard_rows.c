@@ -222,19 +222,6 @@ enum status shard_rows_total(struct shard_rows *r, struct tensor *grad, struct t
 
 enum status shard_rows_end(struct shard_rows *r)
 {
-	struct graph *g = r->g;
-	int *start = ARENA_ARRAY(g->arena, int, r->nplain + 2);
-	struct node **order = ARENA_ARRAY(g->arena, struct node *, g->nnode);
-	if (!start || !order)
-		return diag_nomem(g->diag);
-	TRY(place(r, g->nnode, 0));
-	for (int i = 0; i < g->nnode; i++)
-		start[r->slot[i] + 1]++;
-	for (int i = 0; i <= r->nplain; i++)
-		start[i + 1] += start[i];
-	for (int i = 0; i < g->nnode; i++)
-		order[start[r->slot[i]]++] = g->node[i];
-	for (int i = 0; i < g->nnode; i++)
-		(g->node[i] = order[i])->id = i;
-	return ST_OK;
+	TRY(place(r, r->g->nnode, 0));
+	return graph_sort(r->g, r->nplain + 1, r->slot);
 }

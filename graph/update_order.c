@@ -189,9 +189,6 @@ enum status graph_order(struct graph *g)
 	}
 	if (s.nheld > 0)
 		return circle(&s);
-	for (int i = 0; i < s.n; i++) {
-		g->node[i] = s.list[i];
-		g->node[i]->id = i;
-	}
+	graph_relist(g, s.n, s.list);
 	return ST_OK;
 }
