@@ -23,9 +23,3 @@ enum status class_names_split(
 	}
 	return ST_OK;
 }
-
-void class_names_put(struct text *list, const char *name)
-{
-	for (const char *p = name; *p; p++)
-		text_add(list, *p == '/' || *p == '\\' ? "\\%c" : "%c", *p);
-}

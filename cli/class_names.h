@@ -12,7 +12,5 @@ struct class_names {
 /* Of a text as dataset_classes gives it (NULL: none), in the arena. */
 enum status class_names_split(
 	struct arena *a, const char *classes, struct class_names *out, struct diag *d);
-/* A name as one item of such a text. */
-void class_names_put(struct text *list, const char *name);
 
 #endif

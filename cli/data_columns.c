@@ -5,6 +5,7 @@
 
 #include "cli/class_names.h"
 #include "cli/training_note.h"
+#include "data/name_list.h"
 
 /* --- The note --- */
 
@@ -13,16 +14,18 @@ void columns_note(struct text *note, const struct feed *f)
 	int n = 0;
 	for (int i = 0; i < f->n; i++) {
 		const char *columns = dataset_columns(&f->bound[i].data);
+		struct name_list name = {0};
 		struct text value = {0};
 		char key[32];
 		if (!columns)
 			continue;
-		class_names_put(&value, feed_tensor(f, i)->name);
-		text_add(&value, "/%s", columns);
+		value.failed = name_list_add(&name, feed_tensor(f, i)->name) != 0;
+		text_add(&value, "%s/%s", name.text ? name.text : "", columns);
 		snprintf(key, sizeof key, "columns.%d", n++);
 		note_put(note, key, value.failed ? "" : value.s);
 		note->failed |= value.failed;
 		text_free(&value);
+		name_list_free(&name);
 	}
 }
 

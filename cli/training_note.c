@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/class_names.h"
+#include "data/name_list.h"
 #include "runtime/checkpoint.h"
 #include "runtime/safetensors.h"
 
@@ -132,20 +133,22 @@ static void add_note(struct notes *all, const char *key, const char *value)
 static enum status add_columns(struct notes *all, const char *line, struct diag *d)
 {
 	struct class_names name, item;
-	struct text names = {0};
-	TRY(class_names_split(all->a, line, &name, d));
-	for (int64_t i = 1; i < name.n; i++) {
-		TRY(class_names_split(all->a, name.name[i], &item, d));
+	struct name_list names = {0};
+	bool nomem = false;
+	enum status st = class_names_split(all->a, line, &name, d);
+	for (int64_t i = 1; st == ST_OK && i < name.n; i++) {
+		st = class_names_split(all->a, name.name[i], &item, d);
+		if (st != ST_OK)
+			break;
 		const char *words = dataset_class_next(name.name[i], NULL, NULL);
-		text_puts(&names, i > 1 ? "/" : "");
-		class_names_put(&names, item.name[0]);
+		nomem |= name_list_add(&names, item.name[0]) != 0;
 		if (words)
 			add_note(all, arena_printf(all->a, "stint.words.%s", item.name[0]), words);
 	}
-	const char *kept = names.failed || !names.s ? NULL : arena_strdup(all->a, names.s);
-	text_free(&names);
-	if (!kept)
-		return diag_nomem(d);
+	const char *kept = nomem || !names.text ? NULL : arena_strdup(all->a, names.text);
+	name_list_free(&names);
+	if (st != ST_OK || !kept)
+		return st != ST_OK ? st : diag_nomem(d);
 	add_note(all, arena_printf(all->a, "stint.columns.%s", name.name[0]), kept);
 	return ST_OK;
 }

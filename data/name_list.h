@@ -1,4 +1,4 @@
-/* Inside data/: lists of names as one text, as dataset_classes has them. */
+/* Lists of names as one text, as dataset_classes has them. */
 #ifndef STINT_DATA_NAME_LIST_H
 #define STINT_DATA_NAME_LIST_H
 
