@@ -152,8 +152,8 @@ static int *places_in(const struct dataset *d, const char *column, const char *o
 		;
 	int *place = malloc(n * sizeof *place);
 	int rc = place ? 0 : dataset_bad(message, d->path, "out of memory");
-	for (size_t i = 0; i < n && !rc; i++) {
-		char *word = name_list_at(own, (int64_t)i);
+	for (size_t i = 0; i < n && !rc; i++, own = dataset_class_next(own, NULL, NULL)) {
+		char *word = name_list_at(own, 0);
 		place[i] = word ? (int)name_list_place(theirs, word) : -1;
 		if (place[i] < 0)
 			rc = dataset_bad(message, d->path,

@@ -210,9 +210,11 @@ int folder_read_one(struct folder *out, const char *path, char message[256])
 int folder_take_classes(struct folder *f, const char *path, const char *classes, char message[256])
 {
 	int64_t *place = malloc(((size_t)f->classes.n + 1) * sizeof *place);
+	const char *rest = f->classes.text;
 	int rc = place ? 0 : dataset_bad(message, path, "out of memory");
 	for (int64_t i = 0; i < f->classes.n && !rc; i++) {
-		char *name = name_list_at(f->classes.text, i);
+		char *name = name_list_at(rest, 0);
+		rest = dataset_class_next(rest, NULL, NULL);
 		place[i] = name ? name_list_place(classes, name) : -1;
 		if (place[i] < 0)
 			rc = dataset_bad(message, path,
