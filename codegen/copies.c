@@ -111,7 +111,7 @@ static void print_moves(const struct schedule *s, int step, struct text *t)
 
 void print_copies(const struct schedule *s, struct text *t)
 {
-	const char *word = s->letter == 'T' ? "train" : "eval";
+	const char *word = schedule_word(s);
 	text_add(t,
 		"\n/* Copies: number, step, when, what it says, its begin and its end, where, "
 		"bytes, from "

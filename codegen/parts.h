@@ -253,6 +253,8 @@ enum status copies_find(struct arena *a, struct schedule *s, struct diag *d);
 /* Which there are, and before which step each begins and is waited for; under s->at_once all of it
  * in the step's place. */
 void print_copies(const struct schedule *s, struct text *t);
+/* What its tables and its file are called after: "train", "eval". */
+const char *schedule_word(const struct schedule *s);
 
 /* --- updates.c: updates in one launch (CUDA) --- */
 

@@ -4,7 +4,7 @@
 
 #include "codegen/parts.h"
 
-static const char *word_of(const struct schedule *s)
+const char *schedule_word(const struct schedule *s)
 {
 	return s->letter == 'T' ? "train" : "eval";
 }
@@ -16,7 +16,7 @@ static void include_rows(
 {
 	if (s && s->plan->nstep > 0)
 		text_add(t, "static const %s %s_%s[] = {\n#include \"step_%s.h\"\n};\n", type,
-			word_of(s), suffix, word_of(s));
+			schedule_word(s), suffix, schedule_word(s));
 }
 
 static void print_words(const struct kernels *ks, struct text *t)
@@ -102,7 +102,7 @@ static void print_shown(const struct schedule *s, struct text *t)
 	text_add(t,
 		"\n/* What onlookers are shown: behind which step, or in its place; of its "
 		"product, the other one. */\nstatic const struct stint_shown %s_shown[] = {\n",
-		word_of(s));
+		schedule_word(s));
 	for (int step = -1; step < s->plan->nstep; step++) {
 		if (step >= 0)
 			print_shown_gradient(s, step, t);
@@ -128,7 +128,7 @@ static bool shares(const struct schedule *s, int step, int b, bool as_output)
 
 static void print_lives(const struct schedule *s, bool begin, struct text *t)
 {
-	text_add(t, "static const struct stint_life %s_%s[] = {\n", word_of(s),
+	text_add(t, "static const struct stint_life %s_%s[] = {\n", schedule_word(s),
 		begin ? "begin" : "end");
 	for (int step = 0; step < s->plan->nstep; step++)
 		for (int b = 0; b < s->plan->nbuffer; b++) {
@@ -158,7 +158,8 @@ static void print_debug(const struct schedule *s, struct text *t)
 	text_add(t,
 		"static const struct stint_lives %s_lives = {%" PRId64 ", %" PRId64
 		", %s_begin, %s_end};\n",
-		word_of(s), fixed, s->plan->arena_bytes - fixed, word_of(s), word_of(s));
+		schedule_word(s), fixed, s->plan->arena_bytes - fixed, schedule_word(s),
+		schedule_word(s));
 }
 
 /* --- The function --- */
@@ -166,7 +167,7 @@ static void print_debug(const struct schedule *s, struct text *t)
 static void print_function(const struct schedule *s, const struct kernels *ks,
 	const struct codegen_input *in, struct text *t)
 {
-	const char *word = word_of(s);
+	const char *word = schedule_word(s);
 	const bool bare = ks->graph->target->bare;
 	int rows = s->plan->nstep;
 	for (int i = 0; s->letter == 'T' && i < ks->ngroup; i++)

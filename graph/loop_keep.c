@@ -17,11 +17,6 @@ static bool reads_carry(const struct loop_body *x, int carry)
 	return !needed;
 }
 
-static bool reads_after(const struct backward *b, int carry)
-{
-	return b->after[carry];
-}
-
 static bool carry_is_read(const struct loop *l, int carry)
 {
 	for (int i = 0; i < l->nbody; i++)
@@ -112,7 +107,7 @@ static enum status keep_carries(struct backward *b, struct loop *of, struct keep
 	const int64_t places = l->slots < 0 ? l->turns : l->slots + 1;
 	for (int i = 0; i < l->ncarry; i++) {
 		const int collected = collected_output(b, i);
-		const bool read = carry_is_read(l, i) || reads_after(b, i);
+		const bool read = carry_is_read(l, i) || b->after[i];
 		of->kept[i] = l->kept[i] = -1;
 		if (!read) {
 			x->in[x->nin++] = NULL;

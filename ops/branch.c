@@ -66,11 +66,6 @@ static enum status choose_emit(struct emit *e, const struct node *n)
 				   ARG_X_OR_NULL(n, 2), ARG_SIZE(count), ARG_SIZE(piece))});
 }
 
-static enum status add_when_infer(struct graph *g, struct node *n)
-{
-	return data_output(g, n, 0, n->in[1]->dtype, n->in[1]->rank, n->in[1]->dim);
-}
-
 static enum status add_when_emit(struct emit *e, const struct node *n)
 {
 	const int64_t count = n->out[0]->numel, piece = call_piece(e, PIECE);
@@ -151,7 +146,7 @@ const struct op_def ops_branch[] = {
 		.min_in = 3,
 		.traits = OP_STOP,
 		.role = ROLE_ADD_WHEN,
-		.infer = add_when_infer,
+		.infer = data_infer_like_second,
 		.narrow_in = 6,
 		.narrow_out = 1,
 		.npair = 2,

@@ -37,6 +37,11 @@ enum status data_infer_like(struct graph *g, struct node *n)
 	return data_output(g, n, 0, n->in[0]->dtype, n->in[0]->rank, n->in[0]->dim);
 }
 
+enum status data_infer_like_second(struct graph *g, struct node *n)
+{
+	return data_output(g, n, 0, n->in[1]->dtype, n->in[1]->rank, n->in[1]->dim);
+}
+
 enum status data_word(struct graph *g, const struct node *n, const char *name, const char *def,
 	const char *const *word, int *out)
 {

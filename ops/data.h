@@ -23,8 +23,9 @@ struct attr data_ints(struct graph *g, const char *name, int n, const int64_t *v
 enum status data_output(
 	struct graph *g, struct node *n, int k, enum dtype t, int rank, const int64_t *dim);
 
-/* An infer: output 0 is of input 0's type and shape. */
+/* An infer: output 0 is of input 0's type and shape, or of input 1's. */
 enum status data_infer_like(struct graph *g, struct node *n);
+enum status data_infer_like_second(struct graph *g, struct node *n);
 
 /* Which of `word`, ended by a NULL, an attribute is; `def` where it is absent. */
 enum status data_word(struct graph *g, const struct node *n, const char *name, const char *def,

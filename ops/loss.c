@@ -47,11 +47,6 @@ static enum status scalar_infer(struct graph *g, struct node *n)
 	return data_output(g, n, 0, n->in[0]->dtype, 0, NULL);
 }
 
-static enum status like_second(struct graph *g, struct node *n)
-{
-	return data_output(g, n, 0, n->in[1]->dtype, n->in[1]->rank, n->in[1]->dim);
-}
-
 /* An exponential counts as 20 operations. */
 static struct op_cost loss_cost(const struct node *n)
 {
@@ -370,9 +365,9 @@ static enum status binary_build(struct graph *g, const struct op_def *op,
 		.option = options,                                                                 \
 		.example = EXAMPLES(__VA_ARGS__)},                                                 \
 	{                                                                                          \
-		.name = ours "Grad", .variant = which, .min_in = 4, .infer = like_second,          \
-		.cost = loss_cost, .npair = 1, .pair = {{0, 1}}, .emit_c = grad_emit,              \
-		.option = options                                                                  \
+		.name = ours "Grad", .variant = which, .min_in = 4,                                \
+		.infer = data_infer_like_second, .cost = loss_cost, .npair = 1, .pair = {{0, 1}},  \
+		.emit_c = grad_emit, .option = options                                             \
 	}
 
 #define TERM(ours, nin, id, ...)                                                                   \
