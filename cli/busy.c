@@ -2,8 +2,9 @@
 
 #include <stdio.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "cli/clock.h"
 
 static double seconds_of(struct timeval t)
 {
@@ -38,22 +39,15 @@ static double all_seconds(void)
 	return n > WAITING ? sum / (double)sysconf(_SC_CLK_TCK) : -1;
 }
 
-static double now(void)
-{
-	struct timespec t;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void busy_begin(struct busy *b)
 {
-	*b = (struct busy){now(), all_seconds(), own_seconds()};
+	*b = (struct busy){clock_seconds(), all_seconds(), own_seconds()};
 }
 
 double busy_others(const struct busy *b)
 {
 	static const double least = 0.2; /* seconds: the kernel counts in hundredths */
-	const double took = now() - b->at, all = all_seconds();
+	const double took = clock_seconds() - b->at, all = all_seconds();
 	if (all < 0 || b->all < 0 || took < least)
 		return -1;
 	const double others = (all - b->all - (own_seconds() - b->own)) / took;

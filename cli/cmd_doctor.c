@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "api/folder.h"
@@ -12,6 +11,7 @@
 #include "api/safe_put.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/clock.h"
 #include "cli/doctor.h"
 #include "cli/interrupt.h"
 #include "cli/machine.h"
@@ -114,9 +114,7 @@ void doctor_title(struct doctor *x, const char *title)
 
 double doctor_ms(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+	return 1e3 * clock_seconds();
 }
 
 /* --- The processor --- */

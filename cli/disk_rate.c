@@ -9,19 +9,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "runtime/safetensors.h"
 
 enum { PARTS = 64, PART = 8 << 20 };
-
-static double seconds_now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static enum status cannot(const char *what, const char *folder, struct diag *d)
 {
@@ -48,15 +41,15 @@ static enum status measure(
 		x = x * 1664525u + 1013904223u;
 		part[i] = (unsigned char)(x >> 24);
 	}
-	const double start = seconds_now();
+	const double start = clock_seconds();
 	if (!pass(fd, true, part) || fdatasync(fd))
 		return cannot("write", folder, d);
-	const double written = seconds_now();
+	const double written = clock_seconds();
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	const double dropped = seconds_now();
+	const double dropped = clock_seconds();
 	if (!pass(fd, false, part))
 		return cannot("read", folder, d);
-	*out = (struct disk_rate){bytes / (seconds_now() - dropped), bytes / (written - start)};
+	*out = (struct disk_rate){bytes / (clock_seconds() - dropped), bytes / (written - start)};
 	return ST_OK;
 }
 

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli/clock.h"
 #include "cli/feed_pad.h"
 #include "runtime/stint_tree.h"
 
@@ -205,13 +205,6 @@ static int read_staged(void *user, int64_t *index, int64_t n, char message[256])
 
 /* --- Feeding --- */
 
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* What the thread has read, or else read here and now; then to the step. */
 static enum status take(const struct feed *f, const int64_t *index, int64_t n, struct diag *d)
 {
@@ -250,9 +243,9 @@ static enum status take(const struct feed *f, const int64_t *index, int64_t n, s
 
 enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d)
 {
-	const double began = now();
+	const double began = clock_seconds();
 	const enum status st = take(f, index, n, d);
-	f->tally->waited += now() - began;
+	f->tally->waited += clock_seconds() - began;
 	return st;
 }
 

@@ -1,0 +1,10 @@
+#include "cli/clock.h"
+
+#include <time.h>
+
+double clock_seconds(void)
+{
+	struct timespec t;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
