@@ -25,7 +25,8 @@ struct loop *loop_copy(struct arena *a, const struct loop *l, int nbody)
 	return x;
 }
 
-int loop_body_of(const struct loop *l, int64_t r)
+/* The body that run r takes; kernels/loop_run.h finds it by the same rule. */
+static int body_of(const struct loop *l, int64_t r)
 {
 	if (l->last >= 0 && r == l->turns - 1)
 		return l->last;
@@ -38,7 +39,7 @@ int64_t loop_runs(const struct loop *l, int b)
 	if (b == l->advance) /* those of Revolve that the loop itself has not made */
 		return revolve_forward(l->turns, l->slots) - (l->turns - 1);
 	for (int64_t r = 0; r < l->turns; r++)
-		runs += loop_body_of(l, r) == b;
+		runs += body_of(l, r) == b;
 	return runs;
 }
 
@@ -180,15 +181,19 @@ void loop_forget(struct graph *g, int node, int tensor)
 	g->ntensor = n;
 }
 
-static struct tensor *add_input(struct graph_copy *c, const struct tensor *t)
+struct tensor *loop_add_input(struct graph *g, const struct tensor *like)
 {
-	struct tensor *x = graph_tensor(c->to, t->name, t->dtype, t->rank, t->dim);
+	struct tensor *x = graph_tensor(g, like->name, like->dtype, like->rank, like->dim);
 	if (!x)
 		return NULL;
 	x->role = TR_INPUT;
 	x->outside = true;
-	c->to->input[c->to->ninput++] = x;
-	return c->map[t->id] = x;
+	return g->input[g->ninput++] = x;
+}
+
+static struct tensor *add_input(struct graph_copy *c, const struct tensor *t)
+{
+	return c->map[t->id] = loop_add_input(c->to, t);
 }
 
 /* Tensors that the nodes read and none of them makes. */

@@ -80,8 +80,6 @@ static inline struct loop *node_loop(const struct node *n)
 }
 /* A copy, with room for so many bodies, in whose places nothing is planned. NULL: out of memory. */
 struct loop *loop_copy(struct arena *a, const struct loop *l, int nbody);
-/* The body that run r takes. */
-int loop_body_of(const struct loop *l, int64_t r);
 /* How often body b runs. */
 int64_t loop_runs(const struct loop *l, int b);
 /* What is kept for the backward pass, in words. NULL: out of memory. */
@@ -117,6 +115,8 @@ struct loop_nodes {
 	int naround;
 	struct tensor **around;
 };
+/* One more input of a body, like that tensor; g->input has room. NULL: failed. */
+struct tensor *loop_add_input(struct graph *g, const struct tensor *like);
 enum status loop_take_body(struct graph *g, struct loop_nodes *what, struct graph **body);
 /* g is what it was before nodes from number `node` and tensors from number `tensor` on. */
 void loop_forget(struct graph *g, int node, int tensor);

@@ -57,14 +57,10 @@ static struct tensor *add_input(struct making *m, const struct tensor *like, str
 {
 	struct graph *g = m->g;
 	g->phase = NODE_BACKWARD;
-	struct tensor *x = graph_tensor(g, like->name, like->dtype, like->rank, like->dim);
-	g->phase = NODE_FORWARD;
-	if (!x)
-		return NULL;
-	x->role = TR_INPUT;
-	x->outside = true;
 	m->out.in[g->ninput] = p;
-	return g->input[g->ninput++] = x;
+	struct tensor *x = loop_add_input(g, like);
+	g->phase = NODE_FORWARD;
+	return x;
 }
 
 /* The gradient of tensor `of` of the loop's body, as far as it is known, is at p. */
