@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT-0 */
-/* conv_grad_w_block (conv_grad_w.h) where bytes are dear: x is gathered for a few pairs of a
+/* conv_grad_w (conv_grad_w.h) where bytes are dear: x is gathered for a few pairs of a
  * channel and a tap, LEAN_TERMS windows at a time; the terms of each sum are added in the same
  * order. */
 #ifndef STINT_KERNELS_CONV_GRAD_W_LEAN_H
@@ -63,7 +63,8 @@ static inline void lean_grad_w(const struct window *w, int64_t m, int64_t n, int
 		}
 }
 
-/* As in conv_grad_w.h, without scratch. */
+/* dw[0..m)[j..j + n) for m output channels and n of their (channel, tap) pairs: images one after
+ * the other. */
 FORM void conv_grad_w_block(const struct window *w, int64_t images, int64_t xstep, int64_t ystep,
 	int64_t m, int64_t n, int64_t j, int64_t ldc, const real *x, const real *dy, real *dw,
 	void *ws)
@@ -76,6 +77,26 @@ FORM void conv_grad_w_block(const struct window *w, int64_t images, int64_t xste
 		for (int64_t k = 0; k < n; k += LEAN_COLUMNS)
 			lean_grad_w(w, m, MIN(n - k, LEAN_COLUMNS), j + k, ldc, x + b * xstep,
 				dy + b * ystep, dw);
+}
+
+/* A turn is a block of dw of one group: s->rows filters, or what is left of the group's, by
+ * s->columns pairs of a channel and a tap. ws: scratch of this worker. */
+static inline void conv_grad_w(const struct window *w, const struct conv_shape *s, real *dw,
+	const real *x, const real *dy, void *ws, int64_t from, int64_t to)
+{
+	const int64_t taps = window_taps(w);
+	const int64_t plane = window_plane(w), out = window_out(w);
+	const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
+	const int64_t pairs = channels * taps;
+	const int64_t across = (pairs + s->columns - 1) / s->columns;
+	const int64_t down = (filters + s->rows - 1) / s->rows;
+	for (int64_t turn = from; turn < to; turn++) {
+		const int64_t j = turn % across * s->columns, i = turn / across % down * s->rows;
+		const int64_t group = turn / across / down, k = group * filters + i;
+		conv_grad_w_block(w, s->images, s->channels * plane, s->filters * out,
+			MIN(filters - i, s->rows), MIN(pairs - j, s->columns), j, pairs,
+			x + group * channels * plane, dy + k * out, dw + k * pairs, ws);
+	}
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT-0 */
 /* gemm_part: c = (add: c +) a product of packed panels, each `as` or `bs` terms long, of which k
- * are added. It is the micro-kernel of gemm_tile.h for the processor that this is compiled for; a
- * step for any x86-64 has three of them, and asks the processor. All have the same bits. */
+ * are added. gemm_part_off: the same of rows of b where they lie, term p's at b + off[p]. Both are
+ * the micro-kernel of gemm_tile.h for the processor that this is compiled for; a step for any
+ * x86-64 has three of them, and asks the processor. All have the same bits. */
 #ifndef STINT_KERNELS_GEMM_ISA_H
 #define STINT_KERNELS_GEMM_ISA_H
 
@@ -91,6 +92,17 @@ KERNEL_PART void gemm_part(int64_t m, int64_t n, int64_t k, const real *pa, int6
 		gemm_part_avx2(m, n, k, pa, as, pb, bs, c, ldc, add);
 	else
 		gemm_part_plain(m, n, k, pa, as, pb, bs, c, ldc, add);
+}
+
+KERNEL_PART void gemm_part_off(int64_t m, int64_t n, int64_t k, const real *pa, int64_t as,
+	const real *b, const int32_t *off, real *c, int64_t ldc, int add)
+{
+	if (__builtin_cpu_supports("avx512f"))
+		gemm_part_off_avx512(m, n, k, pa, as, b, off, c, ldc, add);
+	else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		gemm_part_off_avx2(m, n, k, pa, as, b, off, c, ldc, add);
+	else
+		gemm_part_off_plain(m, n, k, pa, as, b, off, c, ldc, add);
 }
 #endif
 

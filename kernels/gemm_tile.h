@@ -36,32 +36,37 @@
 typedef real GEMM_ISA(gemm_vec)
 	__attribute__((vector_size(GEMM_BYTES), aligned(sizeof(real)), may_alias));
 
-/* c[GEMM_ROWS][vectors], of row stride ldc, = (add: c +) k terms of a panel of a and of panels of
- * b, whose vectors are `gap` apart. */
-GEMM_HOW static inline __attribute__((always_inline)) void GEMM_TILE(int vectors, int64_t k,
-	const real *restrict a, const real *restrict b, int64_t gap, real *restrict c, int64_t ldc,
-	int add)
+/* c[rows][vectors], of row stride ldc, = (add: c +) k terms of a panel of a and of b. A term's row
+ * of b is the next of its panel, whose vectors are `gap` apart, or lies at its number of `off`. */
+GEMM_HOW static inline __attribute__((always_inline)) void GEMM_TILE(int rows, int vectors,
+	int64_t k, const real *restrict a, const real *restrict b, const int32_t *restrict off,
+	int64_t gap, real *restrict c, int64_t ldc, int add)
 {
 	GEMM_CONTRACT
 	typedef GEMM_ISA(gemm_vec) vec;
 	vec s[GEMM_ROWS][GEMM_VECTORS] = {{{0}}};
-	for (int64_t p = 0; p < k; p++, a += GEMM_MR, b += GEMM_NR) {
+	for (int i = 0; off && i < rows; i++) { /* where the sums go is here when they are */
+		__builtin_prefetch(c + i * ldc, 1);
+		__builtin_prefetch(c + i * ldc + vectors * GEMM_LANES - 1, 1);
+	}
+	for (int64_t p = 0; p < k; p++, a += GEMM_MR) {
+		const real *const row = b + (off ? off[p] : p * GEMM_NR);
 		GEMM_UNROLL
-		for (int i = 0; i < GEMM_ROWS; i++) {
+		for (int i = 0; i < rows; i++) {
 			GEMM_UNROLL
 			for (int j = 0; j < vectors; j++) {
 #ifdef GEMM_SOFT
 				real *const to = (real *)&s[i][j];
 				for (int l = 0; l < GEMM_LANES; l++)
-					to[l] = FUSED(a[i], b[j * gap + l], to[l]);
+					to[l] = FUSED(a[i], row[j * gap + l], to[l]);
 #else
-				s[i][j] += a[i] * *(const vec *)(b + j * gap);
+				s[i][j] += a[i] * *(const vec *)(row + j * gap);
 #endif
 			}
 		}
 	}
 	GEMM_UNROLL
-	for (int i = 0; i < GEMM_ROWS; i++) {
+	for (int i = 0; i < rows; i++) {
 		GEMM_UNROLL
 		for (int j = 0; j < vectors; j++) {
 			vec *const to = (vec *)(c + i * ldc + j * GEMM_LANES);
@@ -76,13 +81,13 @@ GEMM_HOW static inline __attribute__((always_inline)) void GEMM_TILE(int vectors
 GEMM_HOW KERNEL_PART __attribute__((noinline)) void GEMM_WHOLE(
 	int64_t k, const real *a, const real *b, int64_t gap, real *c, int64_t ldc, int add)
 {
-	GEMM_TILE(GEMM_VECTORS, k, a, b, gap, c, ldc, add);
+	GEMM_TILE(GEMM_ROWS, GEMM_VECTORS, k, a, b, NULL, gap, c, ldc, add);
 }
 
 GEMM_HOW KERNEL_PART __attribute__((noinline)) void GEMM_HALF(
 	int64_t k, const real *a, const real *b, int64_t gap, real *c, int64_t ldc, int add)
 {
-	GEMM_TILE(GEMM_VECTORS / 2, k, a, b, gap, c, ldc, add);
+	GEMM_TILE(GEMM_ROWS, GEMM_VECTORS / 2, k, a, b, NULL, gap, c, ldc, add);
 }
 
 /* gemm_part. A panel of b that fits the nearest cache meets all of a's, which come from the next;
@@ -105,6 +110,43 @@ KERNEL_PART __attribute__((noinline)) void GEMM_ISA(gemm_part)(int64_t m, int64_
 				gemm_end(mr, nr, t, GEMM_WIDE, to, ldc, add);
 		}
 }
+
+/* Tiles whose rows of b lie anywhere: of GEMM_ROWS or of a part of them, so that the last rows of
+ * many cost no more than they are. */
+#define GEMM_OFF(name, rows, vectors)                                                              \
+	GEMM_HOW KERNEL_PART __attribute__((noinline)) void GEMM_ISA(name)(int64_t k,              \
+		const real *a, const real *b, const int32_t *off, real *c, int64_t ldc, int add)   \
+	{                                                                                          \
+		GEMM_TILE(rows, vectors, k, a, b, off, GEMM_LANES, c, ldc, add);                   \
+	}
+GEMM_OFF(gemm_off, GEMM_ROWS, GEMM_VECTORS)
+GEMM_OFF(gemm_off_low, GEMM_ROWS / 3, GEMM_VECTORS)
+GEMM_OFF(gemm_off_mid, GEMM_ROWS * 2 / 3, GEMM_VECTORS)
+GEMM_OFF(gemm_off_half, GEMM_ROWS, GEMM_VECTORS / 2)
+
+/* gemm_part_off. */
+KERNEL_PART __attribute__((noinline)) void GEMM_ISA(gemm_part_off)(int64_t m, int64_t n, int64_t k,
+	const real *pa, int64_t as, const real *b, const int32_t *off, real *c, int64_t ldc,
+	int add)
+{
+	for (int64_t j = 0; j < n; j += GEMM_WIDE)
+		for (int64_t i = 0; i < m; i += GEMM_ROWS) {
+			const real *const a = pa + (i - i % GEMM_MR) * as + i % GEMM_MR;
+			const int64_t mr = MIN(m - i, GEMM_ROWS), nr = MIN(n - j, GEMM_WIDE);
+			const int half = nr <= GEMM_WIDE / 2,
+				  part = half ? 3 : (int)(mr * 3 + GEMM_ROWS - 1) / GEMM_ROWS;
+			const int whole = mr * 3 == GEMM_ROWS * part && nr == GEMM_WIDE >> half;
+			real t[GEMM_ROWS * GEMM_WIDE], *const to = c + i * ldc + j;
+			(half               ? GEMM_ISA(gemm_off_half)
+				: part == 3 ? GEMM_ISA(gemm_off)
+				: part == 2 ? GEMM_ISA(gemm_off_mid)
+					    : GEMM_ISA(gemm_off_low))(k, a, b + j, off,
+				whole ? to : t, whole ? ldc : GEMM_WIDE, whole && add);
+			if (!whole)
+				gemm_end(mr, nr, t, GEMM_WIDE, to, ldc, add);
+		}
+}
+#undef GEMM_OFF
 #undef GEMM_ISA
 #undef GEMM_BYTES
 #undef GEMM_ROWS

@@ -26,11 +26,13 @@ static inline int64_t window_out(const struct window *w)
 	return w->out[0] * w->out[1] * w->out[2];
 }
 
-/* A convolution over windows. Where it is done in blocks: how many rows and columns of the product
- * each has. */
+/* A convolution over windows. Where it is done in blocks: how many rows of the product each has,
+ * and columns; or how many lines and columns of places a box has that is packed at once, how many
+ * boxes a turn, and how many of them are closed up (conv.h). */
 struct conv_shape {
 	int64_t images, channels, filters, groups;
 	int64_t rows, columns;
+	int64_t lines, turn, boxes;
 };
 
 /* y[0..m)[0..n), rows ldy apart, = the bias of their filter. */

@@ -7,13 +7,6 @@
 #include "ops/product/gemm_op.h"
 #include "ops/target_op.h"
 
-/* Groups with fewer rows than this take direct loops: tiles would be mostly padding. */
-enum { DIRECT_ROWS = 3 };
-/* Elements of dx computed at once where they are then spread by the stride. */
-enum { SPREAD_COLUMNS = 256 };
-/* The same, and of so many channels, where bytes are dear. */
-enum { BARE_ROWS = 4, BARE_COLUMNS = 64 };
-
 static enum status conv_read(struct graph *g, struct node *n, struct conv *p)
 {
 	const struct tensor *x = n->in[0], *w = n->in[1];
@@ -256,12 +249,6 @@ static struct op_cost conv_cost(const struct node *n)
 
 /* --- The library. --- */
 
-enum which {
-	FORWARD = STINT_CALL_CONV_FORWARD,
-	GRAD_X = STINT_CALL_CONV_DATA,
-	GRAD_W = STINT_CALL_CONV_WEIGHT
-};
-
 /* Direct; Winograd's; the same on each half of the batch, in half the scratch. */
 enum way {
 	DIRECT = STINT_CONV_DIRECT,
@@ -274,7 +261,7 @@ static const char *const way_name[] = {NULL, "Winograd", "Winograd in halves"};
 /* Winograd's F(4x4, 3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
  * section 4) against direct convolution: so many times as fast, a rule made from what
  * tests/bench/ways.c measured. It needs many tiles at once, and works on whole ones. */
-static double winograd_speed(const struct conv *p, enum which which, int64_t images)
+static double winograd_speed(const struct conv *p, enum conv_pass pass, int64_t images)
 {
 	const int64_t channels = min64(p->c, p->k);
 	const int64_t tiles = images * div_up(p->w.out[1], 4) * div_up(p->w.out[2], 4);
@@ -286,7 +273,7 @@ static double winograd_speed(const struct conv *p, enum which which, int64_t ima
 			     : tiles >= 96 ? fmin(most, 2.2)
 			     : tiles >= 48 ? fmin(most, 1.9)
 					   : fmin(most, 1.5);
-	return speed * used * (which == GRAD_W ? 0.95 : 1);
+	return speed * used * (pass == CONV_GRAD_W ? 0.95 : 1);
 }
 
 static bool winograd_does(const struct conv *p)
@@ -322,7 +309,7 @@ static struct stint_convolution conv_numbers(const struct conv *p, bool bias, in
 }
 
 static bool conv_call(
-	const struct node *n, enum which which, bool bias, int way, struct lib_call *call)
+	const struct node *n, enum conv_pass pass, bool bias, int way, struct lib_call *call)
 {
 	const struct conv *p = n->param;
 	const int types = product_types(n);
@@ -331,26 +318,26 @@ static bool conv_call(
 	if (way > DIRECT &&
 		(way >= WAYS || types || !winograd_does(p) || (way == HALVES && p->n % 2)))
 		return false;
-	*call = (struct lib_call){.call = {.kind = (enum stint_call_kind)which,
+	*call = (struct lib_call){.call = {.kind = (enum stint_call_kind)pass,
 					  .types = types,
 					  .conv = conv_numbers(p, bias, way)},
 		.name = way_name[way],
 		.rough = way != DIRECT};
 	call->speed = way == DIRECT     ? 1
-		      : way == WINOGRAD ? winograd_speed(p, which, p->n)
-					: 0.97 * winograd_speed(p, which, p->n / 2);
+		      : way == WINOGRAD ? winograd_speed(p, pass, p->n)
+					: 0.97 * winograd_speed(p, pass, p->n / 2);
 	return true;
 }
 
 static bool conv_library(const struct node *n, int way, struct lib_call *call)
 {
-	return conv_call(n, FORWARD, node_input(n, 2), way, call);
+	return conv_call(n, CONV_FORWARD, node_input(n, 2), way, call);
 }
 
 static bool grad_x_library(const struct node *n, int way, struct lib_call *call)
 {
 	const struct conv *p = n->param;
-	if (!conv_call(n, GRAD_X, false, way, call))
+	if (!conv_call(n, CONV_GRAD_X, false, way, call))
 		return false;
 	/* Its blocks of 16 channels would be mostly padding: plain C takes a third of the time. */
 	call->slow = p->groups == 1 && (p->k < 8 || p->c < 2);
@@ -359,75 +346,19 @@ static bool grad_x_library(const struct node *n, int way, struct lib_call *call)
 
 static bool grad_w_library(const struct node *n, int way, struct lib_call *call)
 {
-	return conv_call(n, GRAD_W, false, way, call);
+	return conv_call(n, CONV_GRAD_W, false, way, call);
 }
 
 /* --- Plain C. --- */
 
-static bool is_pointwise(const struct window *w)
+static struct conv_job job_of(const struct node *n, enum conv_pass pass, const struct target *t)
 {
-	for (int a = 0; a < 3; a++)
-		if (w->kernel[a] != 1 || w->stride[a] != 1 || w->out[a] != w->size[a] ||
-			w->before[a] != 0)
-			return false;
-	return true;
+	return conv_job_of(n->param, pass, dtype_bytes(n->out[0]->dtype), t);
 }
 
-/* How one of the three is computed: `batch` products of rows by columns, summed over depth. */
-struct job {
-	bool direct, lanes;
-	int64_t batch, rows, cols, depth;
-	int64_t phases; /* of the stride */
-	struct gemm_split split;
-	int64_t bytes; /* scratch of a thread */
-};
-
-static struct job job_make(
-	const struct conv *p, enum which which, const struct tensor *out, const struct target *t)
+static int64_t job_workspace(const struct node *n, const struct target *t, enum conv_pass pass)
 {
-	const struct window *w = &p->w;
-	const int64_t size = dtype_bytes(out->dtype), tap_bytes = 32 * (w->taps + 1);
-	struct job j = {.batch = p->n * p->groups,
-		.rows = p->kg,
-		.cols = w->out_plane,
-		.depth = p->cg * w->taps,
-		.phases = 1};
-	if (which == GRAD_X) {
-		j.rows = p->cg;
-		j.depth = p->kg * w->taps;
-		j.cols = 1;
-		for (int a = 0; a < 3; a++) {
-			j.phases *= w->stride[a];
-			j.cols *= div_up(w->size[a], w->stride[a]);
-		}
-	} else if (which == GRAD_W) {
-		j.batch = p->groups;
-		j.cols = p->cg * w->taps;
-		j.depth = w->out_plane;
-	}
-	j.direct = j.rows < DIRECT_ROWS || (p->groups > 1 && p->kg < DIRECT_ROWS);
-	j.lanes = j.direct && which == GRAD_W && depth_can(p);
-	if (j.lanes && !t->bare)
-		j.bytes = depth_elements(p) * size;
-	if (j.direct)
-		return j;
-	j.split = gemm_split(j.batch * j.phases, j.rows, j.cols, t);
-	int64_t elements = 0;
-	if (j.phases > 1) {
-		if (t->bare)
-			j.split = (struct gemm_split){BARE_ROWS, BARE_COLUMNS};
-		j.split.nb = min64(j.split.nb, SPREAD_COLUMNS);
-		elements = min64(j.split.mb, j.rows) * min64(j.split.nb, j.cols);
-	}
-	elements += gemm_block_elements(j.split.mb, j.split.nb, j.depth, t);
-	j.bytes = round_up(elements * size + (which == GRAD_W ? 0 : tap_bytes), 64);
-	return j;
-}
-
-static int64_t job_workspace(const struct node *n, const struct target *t, enum which which)
-{
-	const struct job j = job_make(n->param, which, n->out[0], t);
-	return j.bytes * t->threads;
+	return job_of(n, pass, t).bytes * t->threads;
 }
 
 static double job_work(const struct node *n)
@@ -435,14 +366,8 @@ static double job_work(const struct node *n)
 	return conv_cost(n).flops;
 }
 
-/* Of blocks that threads compute on their own. */
-static int64_t job_blocks(const struct job *j)
-{
-	return j->batch * j->phases * div_up(j->rows, j->split.mb) * div_up(j->cols, j->split.nb);
-}
-
 /* What its kernel may write beside its output. */
-static struct call_arg conv_scratch(const struct job *j)
+static struct call_arg conv_scratch(const struct conv_job *j)
 {
 	return j->bytes > 0 ? ARG_OWN(0, j->bytes) : ARG_NULL;
 }
@@ -453,28 +378,29 @@ static struct call_arg conv_scratch(const struct job *j)
 		"struct conv_shape", as,                                                           \
 			CALL_FIELDS({"images", ARG_INT((p)->n)}, {"channels", ARG_INT((p)->c)},    \
 				{"filters", ARG_INT((p)->k)}, {"groups", ARG_INT((p)->groups)},    \
-				{"rows", ARG_INT((j)->split.mb)},                                  \
-				{"columns", ARG_INT((j)->split.nb)})                               \
+				{"rows", ARG_INT((j)->rows)}, {"columns", ARG_INT((j)->columns)},  \
+				{"lines", ARG_INT((j)->lines)}, {"turn", ARG_INT((j)->turn)},      \
+				{"boxes", ARG_INT((j)->boxes)})                                    \
 	}
 
 static enum status conv_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
 	const bool bias = node_input(n, 2);
-	const struct job j = job_make(p, FORWARD, n->out[0], e->g->target);
-	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
+	const struct conv_job j = job_of(n, CONV_FORWARD, e->g->target);
+	const struct call_struct window = WINDOW_STRUCT("w", &j.w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
-	const bool plain = !j.direct && is_pointwise(&p->w);
+	const bool lean = j.pointwise && e->g->target->bare;
 	return call_kernel(e,
 		&(struct kernel_call){.file = j.direct ? "conv_direct.h"
-					      : plain  ? "conv_pointwise.h"
+					      : lean   ? "conv_pointwise.h"
 						       : "conv_forward.h",
 			.function = j.direct ? "conv_forward_direct"
-				    : plain  ? "conv_pointwise"
+				    : lean   ? "conv_pointwise"
 					     : "conv_forward",
-			.turns = j.direct ? p->n * p->k : job_blocks(&j),
+			.turns = j.turns,
 			.work = job_work(n),
-			.args = CALL_ARGS(plain ? ARG_INT(p->w.plane) : ARG_STRUCT(&window),
+			.args = CALL_ARGS(lean ? ARG_INT(p->w.plane) : ARG_STRUCT(&window),
 				ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
 				bias ? ARG_X(2) : ARG_NULL, ARG_IF(!j.direct, conv_scratch(&j)))});
 }
@@ -482,21 +408,20 @@ static enum status conv_emit(struct emit *e, const struct node *n)
 static enum status grad_x_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
-	struct job j = job_make(p, GRAD_X, n->out[0], e->g->target);
-	const bool plain = !j.direct && is_pointwise(&p->w);
-	j.split.nb = min64(j.split.nb, j.cols);
-	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
+	const struct conv_job j = job_of(n, CONV_GRAD_X, e->g->target);
+	const struct call_struct window = WINDOW_STRUCT("w", &j.w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
+	const bool lean = j.pointwise && e->g->target->bare;
 	return call_kernel(
 		e, &(struct kernel_call){.file = j.direct ? "conv_direct.h"
-						 : plain  ? "conv_pointwise.h"
+						 : lean   ? "conv_pointwise.h"
 							  : "conv_grad_x.h",
 			   .function = j.direct ? "conv_grad_x_direct"
-				       : plain  ? "conv_pointwise_grad_x"
+				       : lean   ? "conv_pointwise_grad_x"
 						: "conv_grad_x",
-			   .turns = j.direct ? p->n * p->c : job_blocks(&j),
+			   .turns = j.turns,
 			   .work = job_work(n),
-			   .args = CALL_ARGS(plain ? ARG_INT(p->w.plane) : ARG_STRUCT(&window),
+			   .args = CALL_ARGS(lean ? ARG_INT(p->w.plane) : ARG_STRUCT(&window),
 				   ARG_STRUCT(&shape), ARG_Y(0), ARG_X(0), ARG_X(1),
 				   ARG_IF(!j.direct, conv_scratch(&j)))});
 }
@@ -504,8 +429,8 @@ static enum status grad_x_emit(struct emit *e, const struct node *n)
 static enum status grad_w_emit(struct emit *e, const struct node *n)
 {
 	const struct conv *p = n->param;
-	const struct job j = job_make(p, GRAD_W, n->out[0], e->g->target);
-	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
+	const struct conv_job j = job_of(n, CONV_GRAD_W, e->g->target);
+	const struct call_struct window = WINDOW_STRUCT("w", &j.w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &j);
 	return call_kernel(e, &(struct kernel_call){.file = j.lanes    ? "conv_depth.h"
 							    : j.direct ? "conv_direct.h"
@@ -513,9 +438,7 @@ static enum status grad_w_emit(struct emit *e, const struct node *n)
 				      .function = j.lanes    ? "conv_grad_w_depth"
 						  : j.direct ? "conv_grad_w_direct"
 							     : "conv_grad_w",
-				      .turns = j.lanes    ? p->c / DEPTH_LANES
-					       : j.direct ? p->k * p->cg
-							  : job_blocks(&j),
+				      .turns = j.turns,
 				      .work = job_work(n),
 				      .args = CALL_ARGS(ARG_STRUCT(&window), ARG_STRUCT(&shape),
 					      ARG_Y(0), ARG_X(0), ARG_X(1),
@@ -528,7 +451,7 @@ static enum status plain_cuda(
 	struct emit *e, const struct node *n, const char *function, struct call_arg last)
 {
 	const struct conv *p = n->param;
-	const struct job none = {0};
+	const struct conv_job none = {0};
 	const struct call_struct window = WINDOW_STRUCT("w", &p->w);
 	const struct call_struct shape = SHAPE_STRUCT("shape", p, &none);
 	return call_kernel(e, &(struct kernel_call){.file = "conv_plain.h",
@@ -556,17 +479,17 @@ static enum status grad_w_cuda_emit(struct emit *e, const struct node *n)
 
 static int64_t conv_workspace(const struct node *n, const struct target *t)
 {
-	return job_workspace(n, t, FORWARD);
+	return job_workspace(n, t, CONV_FORWARD);
 }
 
 static int64_t grad_x_workspace(const struct node *n, const struct target *t)
 {
-	return job_workspace(n, t, GRAD_X);
+	return job_workspace(n, t, CONV_GRAD_X);
 }
 
 static int64_t grad_w_workspace(const struct node *n, const struct target *t)
 {
-	return job_workspace(n, t, GRAD_W);
+	return job_workspace(n, t, CONV_GRAD_W);
 }
 
 static const struct op_example conv_examples[] = {

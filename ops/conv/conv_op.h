@@ -18,6 +18,27 @@ struct conv {
 	bool last;
 };
 
+/* The three passes, as the library calls them. */
+enum conv_pass {
+	CONV_FORWARD = STINT_CALL_CONV_FORWARD,
+	CONV_GRAD_X = STINT_CALL_CONV_DATA,
+	CONV_GRAD_W = STINT_CALL_CONV_WEIGHT
+};
+
+/* How one of them is computed in plain C (conv_job.c), its tensors' elements of `size` bytes. */
+struct conv_job {
+	bool direct;                               /* by conv_direct.h */
+	bool lanes;                                /* or by conv_depth.h */
+	bool pointwise;                            /* products of the matrices as they are */
+	struct window w;                           /* that the kernel gets */
+	int64_t rows, columns, lines, turn, boxes; /* struct conv_shape of kernels/window.h */
+	int64_t phases;                            /* of the stride, where they are apart */
+	int64_t turns;
+	int64_t elements, bytes; /* scratch of a thread */
+};
+struct conv_job conv_job_of(
+	const struct conv *p, enum conv_pass pass, int64_t size, const struct target *t);
+
 /* conv_block.c */
 enum status conv_forward_block(struct blocking *b);
 enum status conv_grad_x_block(struct blocking *b);

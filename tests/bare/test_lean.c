@@ -123,8 +123,11 @@ static void compare(const struct window *w, struct conv_shape s, int depthwise)
 	fill(bias, s.filters);
 	for (int which = depthwise ? 3 : 0; which < (depthwise ? 4 : 3); which++) {
 		forget();
-		s.rows = 24;
-		s.columns = 32;
+		s.rows = 12 * from_to(1, 3);
+		s.columns = from_to(1, 32);
+		s.lines = from_to(1, 8);
+		s.turn = from_to(1, 5);
+		s.boxes = from_to(0, 3);
 		convolve(w, &s, &packed_ways, which, packed, rand() % 2 || !which);
 		s.rows = from_to(1, 40);
 		s.columns = from_to(1, 300);

@@ -1,6 +1,6 @@
 /* The bits of kernels/gemm.h are those of its rule, for every processor that it is compiled for: an
  * element is a chain of fused multiply-adds over GEMM_KC terms, in order, and such chains are added
- * in order. Here by the C library's fma, one element at a time. products.sh compiles this for
+ * in order. Here by the C library's fma, one element at a time. rule.sh compiles this for
  * several processors, and runs it on them or under qemu; 1 where any bit differs. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 #!/bin/sh
-# products.sh COMPILER FOLDER EVERY [FLAG ...]: the bits of products (products.c) by COMPILER with these flags, in single and in
-# double precision. COMPILER: one for this machine, or TARGET-gcc for another, where qemu-user runs it. One of EVERY cases is tried.
+# rule.sh WHAT COMPILER FOLDER EVERY [FLAG ...]: the bits of WHAT (products.c, convolutions.c) by COMPILER with these flags, in single
+# and in double precision. COMPILER: one for this machine, or TARGET-gcc for another, where qemu-user runs it. One of EVERY cases is tried.
 # Returns 77 where the compiler, qemu or this processor's instructions are missing.
 set -eu
-compiler=$1 folder=$2 every=$3
-shift 3
+what=$1 compiler=$2 folder=$3 every=$4
+shift 4
 run=
 case $compiler in
 *-*-gcc) run="qemu-${compiler%%-*} -L /usr/${compiler%-gcc}" ;;
@@ -24,8 +24,8 @@ mkdir -p "$folder"
 for real in SINGLE DOUBLE; do
 	for level in -O2 -O0; do
 		"$compiler" -std=gnu11 $level -Wall -Wextra -Werror -ffp-contract=off -DSTINT_$real "$@" -I "$(dirname "$0")/../.." \
-			"$(dirname "$0")/products.c" -lm -o "$folder/products"
+			"$(dirname "$0")/$what.c" -lm -o "$folder/$what"
 		# shellcheck disable=SC2086 # words, or nothing
-		$run "$folder/products" "$every"
+		$run "$folder/$what" "$every"
 	done
 done
