@@ -286,7 +286,7 @@ static enum status eval(struct arena *a, struct eval_args *o, struct diag *d)
 
 enum status cmd_eval(int argc, const char **argv, struct diag *d)
 {
-	struct eval_args o = {0};
+	struct eval_args o = {.data.held = true};
 	struct arg_list list[2] = {0};
 	char *text[3] = {NULL};
 	struct poptOption table[] = {
@@ -294,6 +294,7 @@ enum status cmd_eval(int argc, const char **argv, struct diag *d)
 		{"target", 0, POPT_ARG_STRING, &text[0], 0, "targets: " TARGET_FORMS, "FILE"},
 		{"metric", 0, POPT_ARG_STRING, NULL, 2, "accuracy, f1, auc, confusion, ...",
 			"NAME[:OPTIONS]"},
+		HOLD_OUT_OPTION(o.data, "these alone, which a training with it held out"),
 		DATA_OPTIONS(o.data),
 		{"weights", 0, POPT_ARG_STRING, &text[1], 0, "take these values",
 			"FILE.safetensors"},

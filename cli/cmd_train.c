@@ -189,6 +189,10 @@ static enum status prepare(struct training *t)
 	TRY(ranks_take(t->arena, o->dir, &t->ranks, &t->l, t->diag));
 	TRY(ranks_reduce(&t->ranks, &t->l, o->reduce && !strcmp(o->reduce, "fast"), t->diag));
 	TRY(load_weights(t->arena, o->dir, &o->weights, &t->l, t->diag));
+	const bool held = o->data.hold_out != NULL;
+	if (held && (o->eval_input.n || o->eval_target))
+		return diag_fail(t->diag, ST_USAGE, NULL, "choose one",
+			"--hold-out takes held-out data out of --input, and --eval-input gives others");
 	if (o->eval_input.n > 0 && !o->eval_target && t->l.model->target >= 0)
 		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-target FILE",
 			"--eval-input without --eval-target: the loss on held-out data needs "
@@ -205,12 +209,13 @@ static enum status prepare(struct training *t)
 		t->data.classes = dataset_classes(&t->train.bound[t->train.target].data);
 	TRY(tell_fewer_classes(t));
 	TRY(know_columns(t));
-	t->has_eval = o->eval_input.n > 0 || o->eval_target;
+	t->has_eval = held || o->eval_input.n > 0 || o->eval_target;
 	if (t->has_eval) {
 		t->held = t->data;
 		t->held.augment = NULL;
-		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, &t->held, &t->eval,
-			t->diag));
+		t->held.held = held;
+		TRY(feed_open(t->arena, &t->l, held ? &o->input : &o->eval_input,
+			held ? o->target : o->eval_target, &t->held, &t->eval, t->diag));
 		TRY(evaluation_start(
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
 		t->evaluation.ranks = &t->ranks;
@@ -244,6 +249,8 @@ static enum status train(struct training *t)
 	interrupt_listen();
 	printf("training %s: %" PRId64 " samples in batches of %" PRId64, t->l.model->name,
 		t->train.samples, t->train.batch);
+	if (t->data.hold_out)
+		printf(", %" PRId64 " held out", t->eval.samples);
 	if (t->ranks.n > 1)
 		printf(", %d ranks", t->ranks.n);
 	if (load_on_gpu(&t->l))
@@ -296,8 +303,8 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (o->anew && o->resume && !ranks_started())
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--anew and --resume ask for opposites: choose one");
-	if (o->metric.n && !o->eval_input.n && !o->eval_target)
-		return diag_fail(d, ST_USAGE, NULL, "--eval-input and --eval-target",
+	if (o->metric.n && !o->eval_input.n && !o->eval_target && !o->data.hold_out)
+		return diag_fail(d, ST_USAGE, NULL, HELD_OUT_HINT,
 			"--metric wants held-out data");
 	TRY(swa_rate_parse(a, o->swa_lr, &swa, d));
 	if (o->swa_start < 0)
@@ -400,6 +407,8 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"eval-input", 0, POPT_ARG_STRING, NULL, 2,
 			"held-out data, evaluated after each epoch", "[NAME=]FILE"},
 		{"eval-target", 0, POPT_ARG_STRING, &text[1], 0, "held-out targets", "FILE"},
+		HOLD_OUT_OPTION(
+			o.data, "of the training data so many, drawn by chance, are held out"),
 		{"metric", 0, POPT_ARG_STRING, NULL, 3,
 			"of held-out data, after each epoch: accuracy, f1, ...", "NAME[:OPTIONS]"},
 		{"epochs", 0, POPT_ARG_LONGLONG, &o.epochs, 0, "(default 1)", "N"},

@@ -9,6 +9,7 @@
 #include "base/marked.h"
 #include "cli/data_columns.h"
 #include "cli/data_forms.h"
+#include "cli/hold_out.h"
 #include "cli/picture_source.h"
 
 static enum status check_scalar(
@@ -372,5 +373,6 @@ enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_
 	TRY(check_complete(out, d));
 	TRY(count_samples(a, out, d));
 	TRY(check_names(out, d));
+	TRY(hold_out_take(out, d));
 	return open_batches(a, out, d);
 }

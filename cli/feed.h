@@ -30,20 +30,22 @@ struct feed {
 		bool mapped; /* a real input */
 		struct dataset_map map;
 	} bound[FEED_MAX];
-	int64_t samples; /* in every file */
+	int64_t samples; /* in every file, or of those that --hold-out leaves this feed */
 	int64_t batch;   /* samples of a step: the first axis of the model's inputs */
 	/* Where these differ in it (a graph's nodes and edges, a sequence and a first state) a
 	 * sample is all that one step takes: `batch` is 1, and each file holds as many rows of its
 	 * input for every sample. */
 	bool whole;
 	int64_t rows;            /* of a sample, for the loss: 1, or the first axis of the target */
-	int64_t *index;          /* of rows, where samples are whole */
+	int64_t *index;          /* of rows in the files, of what is read */
 	int target;              /* index in bound, or -1 */
 	int64_t classes, ignore; /* of labels; 0: the target has none */
 	int padded;              /* the index in bound of rows of tokens, and 1; 0: none */
 	int64_t token;           /* that fills their ends */
 	int64_t first, end;      /* rows of a batch that this rank's shards have; end 0: all */
 	struct shuffle order;
+	struct shuffle drawn; /* --hold-out: places of all samples in the files */
+	int64_t from;         /* the first of them that is this feed's */
 	int64_t *place, *swapped; /* a batch's */
 	int64_t bad;              /* so many samples may be bad */
 	/* Of each sample of a batch what is wrong with it, or "": it stays, of zeros. NULL: the

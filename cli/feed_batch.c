@@ -5,6 +5,7 @@
 
 #include "cli/clock.h"
 #include "cli/feed_pad.h"
+#include "cli/hold_out.h"
 #include "runtime/stint_tree.h"
 
 static enum dataset_as number_of(int dtype)
@@ -49,12 +50,14 @@ static int read_part(const struct feed *f, int i, const int64_t *index, int64_t 
 	if (feed_is_scalar(f, i) || f->whole) {
 		const int64_t rows = feed_is_scalar(f, i) ? 1 : t->dim[0];
 		for (int64_t r = 0; r < rows; r++)
-			f->index[r] = feed_is_scalar(f, i) ? 0 : index[0] * rows + r;
+			f->index[r] = feed_is_scalar(f, i) ? 0 : hold_out_row(f, index[0]) * rows + r;
 		rc = read_rows(f, i, f->index, rows, at, done, message);
 		*done = rc ? 0 : n;
 		return rc;
 	}
-	return read_rows(f, i, index, n, at, done, message);
+	for (int64_t r = 0; r < n; r++)
+		f->index[r] = hold_out_row(f, index[r]);
+	return read_rows(f, i, f->index, n, at, done, message);
 }
 
 /* --- Bad samples --- */
@@ -101,7 +104,7 @@ static int count_bad(
 {
 	char reason[BAD_TEXT], name[BAD_TEXT], last[256];
 	struct bad_samples *b = &f->tally->bad;
-	reason_of(f, i, sample, rc, message, reason, name);
+	reason_of(f, i, hold_out_row(f, sample), rc, message, reason, name);
 	if (bad_add(b, sample, f->samples, reason, name)) {
 		snprintf(message, 256, "out of memory");
 		return 1;
@@ -354,6 +357,7 @@ void feed_close(struct feed *f)
 		free(f->tally->staged[i]);
 	}
 	shuffle_close(&f->order);
+	shuffle_close(&f->drawn);
 	for (int i = 0; i < f->n; i++)
 		dataset_close(&f->bound[i].data);
 	if (f->tally)

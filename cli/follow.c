@@ -31,7 +31,7 @@ enum status follow_start(struct training *t)
 			"--swa-lr does not go with --schedule plateau, which follows the loss");
 	const bool follows = o->keep_best || o->early_stop || f->schedule.which == SCHEDULE_PLATEAU;
 	if (follows && !t->has_eval)
-		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-input and --eval-target",
+		return diag_fail(t->diag, ST_USAGE, NULL, HELD_OUT_HINT,
 			"--keep-best, --early-stop and --schedule plateau want held-out data");
 	if (!strcmp(f->name, "loss"))
 		return ST_OK;
@@ -131,6 +131,7 @@ static void put_settings(struct text *note, const struct training *t)
 	note_put(note, "--target", o->target ? o->target : "");
 	note_put(note, "--scale", o->data.scale ? o->data.scale : "1");
 	note_put(note, "--shift", o->data.shift ? o->data.shift : "0");
+	note_put(note, "--hold-out", o->data.hold_out ? o->data.hold_out : "");
 	if (o->data.augment)
 		note_put(note, "--augment", o->data.augment);
 	put_sizes(note, t->has_eval ? &t->eval : &t->train);

@@ -13,6 +13,8 @@
 #include "cli/train_log.h"
 #include "cli/watch.h"
 
+#define HELD_OUT_HINT "--eval-input and --eval-target, or --hold-out 10%"
+
 struct train_args {
 	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr, *last,
 		*reduce, *pad;
