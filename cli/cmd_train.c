@@ -192,7 +192,8 @@ static enum status prepare(struct training *t)
 	const bool held = o->data.hold_out != NULL;
 	if (held && (o->eval_input.n || o->eval_target))
 		return diag_fail(t->diag, ST_USAGE, NULL, "choose one",
-			"--hold-out takes held-out data out of --input, and --eval-input gives others");
+			"--hold-out takes held-out data out of --input, and --eval-input gives "
+			"others");
 	if (o->eval_input.n > 0 && !o->eval_target && t->l.model->target >= 0)
 		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-target FILE",
 			"--eval-input without --eval-target: the loss on held-out data needs "
@@ -274,13 +275,15 @@ static enum status check_unsaved(const struct train_args *o, struct diag *d)
 			    : o->keep_best ? "--keep-best"
 			    : o->swa_start ? "--swa-start"
 			    : o->restart   ? "--restart"
+			    : o->max_time  ? "--max-time"
 					   : NULL;
 	return wants ? diag_fail(d, ST_USAGE, NULL, "leave one of them away",
 			       "%s is about what is saved, and --no-save saves nothing", wants)
 		     : ST_OK;
 }
 
-static enum status check_args(struct arena *a, const struct train_args *o, struct diag *d)
+static enum status check_args(struct arena *a, const struct train_args *o, struct pace *save_every,
+	struct pace *max_time, struct diag *d)
 {
 	struct schedule schedule;
 	struct metrics metrics;
@@ -296,6 +299,11 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (o->last && strcmp(o->last, "keep") != 0 && strcmp(o->last, "drop") != 0)
 		return diag_fail(
 			d, ST_USAGE, NULL, NULL, "--last '%s' is neither keep nor drop", o->last);
+	TRY(pace_parse("--save-every", o->save_every, save_every, d));
+	TRY(pace_parse("--max-time", o->max_time, max_time, d));
+	if (max_time->steps)
+		return diag_fail(d, ST_USAGE, NULL, "8h, for example",
+			"--max-time %s wants a time: s, m, h or d behind the number", o->max_time);
 	if (o->keep < 0 || o->early_stop < 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--keep and --early-stop want 0 or more");
 	if (o->no_save)
@@ -304,8 +312,7 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--anew and --resume ask for opposites: choose one");
 	if (o->metric.n && !o->eval_input.n && !o->eval_target && !o->data.hold_out)
-		return diag_fail(d, ST_USAGE, NULL, HELD_OUT_HINT,
-			"--metric wants held-out data");
+		return diag_fail(d, ST_USAGE, NULL, HELD_OUT_HINT, "--metric wants held-out data");
 	TRY(swa_rate_parse(a, o->swa_lr, &swa, d));
 	if (o->swa_start < 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--swa-start wants an epoch, from 1");
@@ -363,7 +370,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 		o->schedule = "constant";
 	int was;
 	struct progress whole;
-	TRY(check_args(a, o, d));
+	TRY(check_args(a, o, &t.save_every, &t.max_time, d));
 	if (o->lr_find)
 		TRY(lr_find_check(o, d));
 	o->no_save |= o->lr_find;
@@ -399,7 +406,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
 	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2, .rank_timeout = RANKS_PATIENCE};
 	struct arg_list list[4] = {0};
-	char *text[10] = {NULL};
+	char *text[12] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
 					     "training data: " INPUT_FORMS, "[NAME=]FILE"},
 		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets: " TARGET_FORMS,
@@ -439,6 +446,12 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 			"save here after each epoch and when interrupted (default: "
 			"DIR/checkpoints)",
 			"FOLDER"},
+		{"save-every", 0, POPT_ARG_STRING, &text[10], 0,
+			"within an epoch, too: after so many steps, or so long (default 15m; 0: "
+			"not)",
+			"N|15m|2h"},
+		{"max-time", 0, POPT_ARG_STRING, &text[11], 0,
+			"save and end after so long; --resume goes on", "8h|2d"},
 		{"keep", 0, POPT_ARG_LONGLONG, &o.keep, 0, "checkpoints (default 2; 0: all)", "N"},
 		{"keep-best", 0, POPT_ARG_STRING, &text[4], 0,
 			"keep the best epoch's values as best.safetensors: by loss or a --metric",
@@ -498,6 +511,8 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.last = text[7];
 		o.reduce = text[8];
 		o.pad = text[9];
+		o.save_every = text[10] ? text[10] : "15m";
+		o.max_time = text[11];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

@@ -25,11 +25,10 @@ struct data_options {
 	"random[,pad=N] or zoom[=LEAST], flip, vflip, brightness=X, contrast=X, saturation=X, "    \
 	"hue=X"
 
-#define HOLD_OUT_OPTION(o, help)                                                                   \
-	{"hold-out", 0, POPT_ARG_STRING, &(o).hold_out, 0, help, "N|P%"}
-
 /* What they are in a popt table. */
 /* clang-format off */
+#define HOLD_OUT_OPTION(o, help)                                                                   \
+	{"hold-out", 0, POPT_ARG_STRING, &(o).hold_out, 0, help, "N|P%"}
 #define DATA_OPTIONS(o)                                                                            \
 	{"scale", 0, POPT_ARG_STRING, &(o).scale, 0,                                               \
 		"real inputs are value * A + B; several: by channel", "A[,A...]"},                 \
@@ -50,7 +49,8 @@ void data_options_free(struct data_options *o);
 /* That numbers are numbers, whatever they will be for. */
 enum status data_options_check(const struct data_options *o, struct diag *d);
 
-/* `text`, of this option, is a number of samples ("20") or a share of all ("0.5%"), rounded down. */
+/* `text`, of this option, is a number of samples ("20") or a share of all ("0.5%"), rounded down.
+ */
 enum status data_options_count(const char *option, const char *text, int64_t samples,
 	const char *hint, int64_t *out, struct diag *d);
 

@@ -44,8 +44,8 @@ struct feed {
 	int64_t token;           /* that fills their ends */
 	int64_t first, end;      /* rows of a batch that this rank's shards have; end 0: all */
 	struct shuffle order;
-	struct shuffle drawn; /* --hold-out: places of all samples in the files */
-	int64_t from;         /* the first of them that is this feed's */
+	struct shuffle drawn;     /* --hold-out: places of all samples in the files */
+	int64_t from;             /* the first of them that is this feed's */
 	int64_t *place, *swapped; /* a batch's */
 	int64_t bad;              /* so many samples may be bad */
 	/* Of each sample of a batch what is wrong with it, or "": it stays, of zeros. NULL: the

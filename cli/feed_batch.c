@@ -50,7 +50,8 @@ static int read_part(const struct feed *f, int i, const int64_t *index, int64_t 
 	if (feed_is_scalar(f, i) || f->whole) {
 		const int64_t rows = feed_is_scalar(f, i) ? 1 : t->dim[0];
 		for (int64_t r = 0; r < rows; r++)
-			f->index[r] = feed_is_scalar(f, i) ? 0 : hold_out_row(f, index[0]) * rows + r;
+			f->index[r] = feed_is_scalar(f, i) ? 0
+							   : hold_out_row(f, index[0]) * rows + r;
 		rc = read_rows(f, i, f->index, rows, at, done, message);
 		*done = rc ? 0 : n;
 		return rc;

@@ -8,6 +8,7 @@
 
 #include "api/safe_put.h"
 #include "api/terminal.h"
+#include "cli/clock.h"
 #include "cli/interrupt.h"
 
 enum status training_feed(struct training *t, int64_t batch)
@@ -129,6 +130,7 @@ static enum status write_checkpoint(struct training *t)
 	ranks_wait(&t->ranks, &t->l, PATIENCE);
 	const enum status st = write_files(t);
 	ranks_wait(&t->ranks, &t->l, 0);
+	t->saved = clock_seconds();
 	return st;
 }
 
@@ -303,12 +305,28 @@ static void report_epoch(
 	fflush(stdout);
 }
 
-/* Whether to stop here: all ranks do, at the same step. */
-static enum status agree(struct training *t, bool *stop)
+/* What is to be done behind a step: the later ones before the others. */
+enum { GO_ON, SAVE, END, STOP };
+
+static bool is_due(const struct pace *p, int64_t step, double seconds)
 {
-	int64_t asked = interrupt_asked();
-	TRY(ranks_most(&t->ranks, &t->l, &asked, t->diag));
-	*stop = asked != 0;
+	return (p->steps && step % p->steps == 0) || seconds >= p->seconds;
+}
+
+/* All ranks do the same at the same step. */
+static enum status agree(struct training *t, int64_t *next)
+{
+	const double now = clock_seconds();
+	const bool saves = t->o->folder &&
+			   t->place.batch < t->batches; /* else the epoch's end does */
+	*next = GO_ON;
+	if (interrupt_asked())
+		*next = STOP;
+	else if (is_due(&t->max_time, t->place.step, now - t->began))
+		*next = END;
+	else if (saves && is_due(&t->save_every, t->place.step, now - t->saved))
+		*next = SAVE;
+	TRY(ranks_most(&t->ranks, &t->l, next, t->diag));
 	if (t->o->check_ranks && t->place.step % t->o->check_ranks == 0)
 		return ranks_check(&t->ranks, &t->l, t->diag);
 	return ST_OK;
@@ -332,10 +350,13 @@ static enum status batches(struct training *t, double *mean)
 		enum status st = one_batch(t, t->place.batch == first, lr, &loss);
 		if (st == ST_OK)
 			st = judge(t, lr, loss, &counts);
-		bool stop = false;
+		int64_t next = GO_ON;
+		bool saved;
 		if (st == ST_OK)
-			st = agree(t, &stop);
-		if (st != ST_OK || stop) {
+			st = agree(t, &next);
+		if (st == ST_OK && (next == SAVE || next == END))
+			st = save(t, &saved);
+		if (st != ST_OK || next == STOP) {
 			progress_end(&t->bar);
 			return st != ST_OK ? st : stop_early(t);
 		}
@@ -343,6 +364,9 @@ static enum status batches(struct training *t, double *mean)
 		n += counts ? share : 0;
 		if (t->ranks.rank == 0)
 			progress_step(&t->bar, loss);
+		t->over = next == END;
+		if (t->over)
+			break;
 	}
 	progress_end(&t->bar);
 	*mean = n > 0 ? sum / n : NAN;
@@ -356,6 +380,8 @@ static enum status one_epoch(struct training *t)
 	const bool any = t->place.batch < t->batches;
 	t->odd = 0;
 	TRY(batches(t, &mean));
+	if (t->over)
+		return ST_OK;
 	if (t->has_eval) {
 		TRY(evaluate(&t->evaluation, t->diag));
 		if (t->evaluation.stopped)
@@ -391,7 +417,7 @@ static enum status one_epoch(struct training *t)
 static enum status finish_average(struct training *t)
 {
 	bool stopped, saved;
-	if (!swa_is_due(&t->swa))
+	if (!swa_is_due(&t->swa) || t->over)
 		return ST_OK;
 	enum status st = swa_put(t, &stopped);
 	if (st == ST_OK && !stopped && t->has_eval) {
@@ -421,9 +447,14 @@ static void draw_losses(const struct training *t)
 
 enum status training_run(struct training *t)
 {
-	while (t->place.epoch < t->o->epochs && !follow_is_over(t))
+	t->began = t->saved = clock_seconds();
+	while (t->place.epoch < t->o->epochs && !follow_is_over(t) && !t->over)
 		TRY(one_epoch(t));
-	if (follow_is_over(t))
+	if (t->over)
+		printf("stopped at step %" PRId64 " of epoch %" PRId64
+		       ": --max-time %s is over; --resume goes on\n",
+			t->place.step, t->place.epoch + 1, t->o->max_time);
+	else if (follow_is_over(t))
 		printf("stopped early: %s was best %" PRId64 " epochs ago\n", t->follow.name,
 			t->follow.best.since);
 	TRY(finish_average(t));

@@ -6,6 +6,7 @@
 #include "cli/chart.h"
 #include "cli/evaluate.h"
 #include "cli/follow.h"
+#include "cli/pace.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/swa.h"
@@ -17,7 +18,7 @@
 
 struct train_args {
 	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr, *last,
-		*reduce, *pad;
+		*reduce, *pad, *save_every, *max_time;
 	struct weights weights;
 	struct arg_list input, eval_input, metric, log;
 	long long epochs, warmup, seed, keep, early_stop, swa_start, check_ranks, ranks, restart;
@@ -49,6 +50,9 @@ struct training {
 	struct chart_curve losses, held_out; /* drawn at the end */
 	struct watch watch;
 	struct swa swa;
+	struct pace save_every, max_time;
+	double began, saved;    /* clock_seconds: this run, and its last checkpoint */
+	bool over;              /* --max-time: it is */
 	char good[512];         /* the last good checkpoint; "": none yet */
 	int64_t odd, first_odd; /* losses of the epoch that were not finite, and the first's step */
 };
