@@ -156,6 +156,7 @@ static enum status frontier(struct pipeline *p, struct options *o, struct activi
 {
 	struct problem *problem;
 	struct frontier f;
+	o->compile.guess = 1;
 	const bool training = p->o->model && !(p->o->loss && !strcmp(p->o->loss, "none"));
 	const bool parts = training && !p->o->split_until &&
 			   (p->o->split ||

@@ -50,6 +50,7 @@ struct compile_options {
 	struct length_options lengths;
 	const char *const *ops;       /* shared objects with operators, ended by NULL; NULL: none */
 	const char *loss, *optimizer; /* as written; NULL: not given */
+	int guess; /* what is not given is guessed, and sizes of axes, too (compile/guess.h) */
 	double clip_value, clip_norm, ema;
 	const char *const *lora;  /* --lora, ended by NULL; NULL: none */
 	const char *adapter;      /* a folder to go on from; NULL */

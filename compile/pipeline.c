@@ -9,6 +9,7 @@
 #include "compile/batch_parts.h"
 #include "compile/batch_split.h"
 #include "compile/custom_ops.h"
+#include "compile/guess.h"
 #include "compile/loop_slots.h"
 #include "compile/not_met.h"
 #include "compile/other_lengths.h"
@@ -48,6 +49,7 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 	struct import_options import = p->o->import;
 	import.loop_turns = loop_turns(p->o);
 	import.batch = rows;
+	import.guess = p->o->guess;
 	import.whole = p->o->micro_batch ? p->o->import.batch : 0;
 	struct adapter_folder from;
 	TRY(adapters_begin(p, d, &from));
@@ -195,10 +197,11 @@ enum status pipeline_optimizer(struct pipeline *p)
 	const struct compile_options *o = p->o;
 	struct optimizer_spec *s = &p->optimizer;
 	const int n = list_length(o->group);
-	if (!o->optimizer)
+	const char *optimizer = guess_optimizer(p);
+	if (!optimizer)
 		return diag_fail(p->diag, ST_USAGE, NULL, "for example --optimizer sgd:lr=0.1",
 			"no --optimizer given");
-	TRY(optimizer_parse(p->arena, p->table, o->optimizer, s, p->diag));
+	TRY(optimizer_parse(p->arena, p->table, optimizer, s, p->diag));
 	s->clip_value = o->clip_value;
 	s->clip_norm = o->clip_norm;
 	s->ema = o->ema;
@@ -218,7 +221,8 @@ enum status pipeline_optimizer(struct pipeline *p)
 enum status pipeline_graphs(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
-	if (!o->loss)
+	TRY(guess_loss(p));
+	if (!o->loss && !p->loss.op && !p->loss.output)
 		return diag_fail(p->diag, ST_USAGE, NULL, "--loss none plans the forward pass only",
 			"no --loss given");
 	if (p->loss.none && o->no_outputs)
