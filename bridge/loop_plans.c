@@ -2,6 +2,7 @@
 
 #include "graph/cost.h"
 #include "graph/loop.h"
+#include "kernels/revolve.h"
 
 struct planning {
 	struct arena *a;
@@ -120,4 +121,62 @@ enum status loops_plan(
 			TRY(plan_loop(&p));
 	}
 	return ST_OK;
+}
+
+/* --- What people are told --- */
+
+static enum problem_keeps keeps_of(const struct loop *l)
+{
+	bool any = l->ninside > 0;
+	for (int i = 0; i < l->ncarry; i++)
+		any |= l->kept[i] >= 0;
+	return !any                            ? KEEPS_NOTHING
+	       : l->slots == LOOP_SLOTS_INSIDE ? KEEPS_INSIDE
+	       : l->slots < 0                  ? KEEPS_CARRIES
+					       : KEEPS_PLACES;
+}
+
+/* Of the gradient's inputs: carries, and values inside turns. */
+static int64_t kept_bytes(const struct node *n, const struct loop *l)
+{
+	int64_t sum = 0;
+	for (int i = 0; i < l->ncarry; i++)
+		sum += l->kept[i] >= 0 ? tensor_bytes(n->in[l->kept[i]]) : 0;
+	for (int i = l->inside; i < l->inside + l->ninside; i++)
+		sum += n->in[i] ? tensor_bytes(n->in[i]) : 0;
+	return sum;
+}
+
+/* The turns before which the loop itself leaves carries in places, as kernels/loop_run.h does. */
+static bool find_places(struct arena *a, const struct loop *l, struct problem_loop *out)
+{
+	int64_t *at = ARENA_ARRAY(a, int64_t, l->slots + 1), turn = 0;
+	if (!at)
+		return false;
+	for (int64_t used = 0; l->turns - turn > 1 && used < l->slots; used++) {
+		turn += revolve_next(l->turns - turn, l->slots - used);
+		at[out->nat++] = turn;
+	}
+	if (turn < l->turns - 1)
+		at[out->nat++] = l->turns - 1;
+	out->at = at;
+	return true;
+}
+
+const struct problem_loop *loop_told(struct arena *a, const struct node *n)
+{
+	const struct loop *l = node_loop(n);
+	const bool back = n->op->role == ROLE_LOOP_GRADIENT;
+	struct problem_loop *out = ARENA_NEW(a, struct problem_loop);
+	if (!out)
+		return NULL;
+	*out = (struct problem_loop){.turns = l->turns,
+		.keeps = keeps_of(l),
+		.turn_bytes = l->planned->arena,
+		.kept_bytes = back ? kept_bytes(n, l) : 0};
+	if (out->keeps != KEEPS_PLACES)
+		return out;
+	out->places = l->slots + 1;
+	out->again = l->advance >= 0 ? loop_runs(l, l->advance) : 0;
+	return !back || find_places(a, l, out) ? out : NULL;
 }

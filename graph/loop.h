@@ -62,6 +62,7 @@ struct loop {
 	 * inputs: [turns, ...], or, with slots, one for each and one for the carry before the last
 	 * turn. -1: it is not kept. */
 	int *kept;
+	int inside, ninside; /* values inside turns that are kept: of the gradient's inputs */
 	/* Turns in the order in which they run, the gradient's from the last on: run r is body r
 	 * while r < lead, and then one of the `cycle` bodies behind these, in turn; but the last
 	 * run's is body `last`, where that is not -1. Body `advance`, of a gradient that has slots,

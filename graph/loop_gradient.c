@@ -386,6 +386,8 @@ static enum status make_node(struct backward *b, struct tensor **dx)
 		g, op_by_role(g->table, ROLE_LOOP_GRADIENT), n->name, nin, in, n->nin);
 	if (!d)
 		return diag_nomem(g->diag);
+	l->inside = b->at_inside;
+	l->ninside = b->ninside;
 	d->param = l;
 	TRY(describe(g, d));
 	for (int i = 0; i < n->nin; i++) {
