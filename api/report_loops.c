@@ -45,8 +45,8 @@ void report_loops(FILE *f, const struct problem *p, const struct plan_facts *x)
 		any = true;
 		fprintf(f, "  %-8s  ", phase_name[p->op[o].phase]);
 		name_put(f, p->op[o].name, 30, false);
-		fprintf(f, ": %" PRId64 " turns, %s for one", l->turns,
-			bytes_human(l->turn_bytes, b));
+		fprintf(f, ": %s%" PRId64 " turns, %s for one", l->ends_early ? "at most " : "",
+			l->turns, bytes_human(l->turn_bytes, b));
 		if (x->runs[o] > 1)
 			fprintf(f, "; run %d times", x->runs[o]);
 		fputc('\n', f);

@@ -2,7 +2,6 @@
 
 #include "graph/cost.h"
 #include "graph/loop.h"
-#include "kernels/revolve.h"
 
 struct planning {
 	struct arena *a;
@@ -147,22 +146,6 @@ static int64_t kept_bytes(const struct node *n, const struct loop *l)
 	return sum;
 }
 
-/* The turns before which the loop itself leaves carries in places, as kernels/loop_run.h does. */
-static bool find_places(struct arena *a, const struct loop *l, struct problem_loop *out)
-{
-	int64_t *at = ARENA_ARRAY(a, int64_t, l->slots + 1), turn = 0;
-	if (!at)
-		return false;
-	for (int64_t used = 0; l->turns - turn > 1 && used < l->slots; used++) {
-		turn += revolve_next(l->turns - turn, l->slots - used);
-		at[out->nat++] = turn;
-	}
-	if (turn < l->turns - 1)
-		at[out->nat++] = l->turns - 1;
-	out->at = at;
-	return true;
-}
-
 const struct problem_loop *loop_told(struct arena *a, const struct node *n)
 {
 	const struct loop *l = node_loop(n);
@@ -171,6 +154,7 @@ const struct problem_loop *loop_told(struct arena *a, const struct node *n)
 	if (!out)
 		return NULL;
 	*out = (struct problem_loop){.turns = l->turns,
+		.ends_early = l->ran >= 0,
 		.keeps = keeps_of(l),
 		.turn_bytes = l->planned->arena,
 		.kept_bytes = back ? kept_bytes(n, l) : 0};
@@ -178,5 +162,7 @@ const struct problem_loop *loop_told(struct arena *a, const struct node *n)
 		return out;
 	out->places = l->slots + 1;
 	out->again = l->advance >= 0 ? loop_runs(l, l->advance) : 0;
-	return !back || find_places(a, l, out) ? out : NULL;
+	if (back && !(out->at = loop_places(a, l, &out->nat)))
+		return NULL;
+	return out;
 }

@@ -130,7 +130,7 @@ function describeStep(s) {
 	const rows = [["step", `${count(s + 1)} of ${count(nstep)}`], ["phase", PHASES[stepPhase(s)]], ["cost", precise(stepCost(s)) + (data.costs === null ? "" : " µs predicted")], ["live", exactBytes(stepLive[s])]];
 	if (loopOf.has(op)) {
 		const l = loopOf.get(op), [kept, again] = loopWords(l);
-		rows.push(["turns", `${count(l.turns)}, ${human(l.turn_bytes)} for one`]);
+		rows.push(["loop", `${turnsOf(l)}, ${human(l.turn_bytes)} for one`]);
 		if (stepPhase(s) === 1)
 			rows.push(["kept", again ? `${kept}; ${again}` : kept]);
 	}

@@ -4,6 +4,8 @@ for (const l of data.loops)
 	l.at ??= [];
 const loopOf = new Map(data.loops.map((l) => [l.op, l]));
 
+const turnsOf = (l) => `${l.ends_early ? "at most " : ""}${plural(l.turns, "turn")}`;
+
 // What is kept for a loop's backward pass, and what runs again because of it.
 function loopWords(l) {
 	const bytes = human(l.kept_bytes);
@@ -17,7 +19,7 @@ function loopWords(l) {
 }
 
 const svg = (tag, attributes) => {
-	const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+	const e = document.createElementNS(byId("svg").namespaceURI, tag);
 	for (const [key, value] of Object.entries(attributes))
 		e.setAttribute(key, value);
 	return e;
@@ -44,7 +46,7 @@ function drawLoops() {
 		byId("loops").append(element("div", { class: "loop" },
 			element("p", { class: "name" }, first >= 0 ? link(data.op.name[l.op], () => selectStep(first)) : data.op.name[l.op]),
 			drawTurns(l),
-			element("p", { class: "note" }, element("b", null, plural(l.turns, "turn")), `, ${human(l.turn_bytes)} for one. `,
+			element("p", { class: "note" }, element("b", null, turnsOf(l)), `, ${human(l.turn_bytes)} for one. `,
 				...(backward.length ? [element("b", null, `Kept: ${kept}`), again ? `; ${again}.` : "."] : []))));
 	}
 }

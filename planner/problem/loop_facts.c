@@ -19,6 +19,7 @@ void loop_print(const struct problem_loop *l, bool at, struct text *out)
 	text_add(out, "\"keeps\":\"%s\"", problem_keeps_name[l->keeps]);
 	for (int k = 0; k < LOOP_NUMBERS; k++)
 		text_add(out, ",\"%s\":%" PRId64, loop_number_name[k], *loop_number(&x, k));
+	text_puts(out, l->ends_early ? ",\"ends_early\":true" : "");
 	for (int64_t i = 0; at && i < l->nat; i++)
 		text_add(out, "%s%" PRId64, i ? "," : ",\"at\":[", l->at[i]);
 	text_puts(out, at && l->nat ? "]" : "");

@@ -47,6 +47,7 @@ extern const char *const problem_keeps_name[4];
  * like others (planner/problem/loop_facts.h). */
 struct problem_loop {
 	int64_t turns;
+	bool ends_early; /* data say when: these are the most */
 	enum problem_keeps keeps;
 	int64_t places;     /* KEEPS_PLACES: so many carries at once; 0 */
 	int64_t again;      /* turns that a backward pass goes forward again to where carries are

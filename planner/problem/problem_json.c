@@ -264,6 +264,7 @@ static const struct problem_loop *read_loop(struct reader *r, const json_t *o, c
 		.keeps = (enum problem_keeps)word(r, loop, "keeps", name, problem_keeps_name, 4)};
 	for (int k = 0; k < LOOP_NUMBERS; k++)
 		*loop_number(l, k) = whole(r, loop, loop_number_name[k], name, true, 0);
+	l->ends_early = flag(r, loop, "ends_early", name, false);
 	read_loop_turns(r, loop, name, l);
 	return l;
 }
