@@ -10,7 +10,7 @@
  * "domain.Name" is of that domain. Attributes: 3, 0.5 (a point makes a real), word,
  * [1,2], [0.5,1.0], [word,word]. Inputs, which are called a, b, ...: 2,3 (reals), 2,3:i64,
  * 2,3:bool, () a scalar; =[1,-1] and =3 known integers, =f[0.5] and =f0.5 known reals,
- * =b[1,0] known truths; - absent.
+ * =b[1,0] known truths; {2,3;4} a sequence of tensors; - absent.
  * Lines that begin with # say something to the reader. */
 #include <ctype.h>
 #include <setjmp.h>
@@ -102,8 +102,29 @@ static void put_known(struct model_test *t, const char *name, const char *s)
 				    : sizeof *v));
 }
 
+static void put_input(struct model_test *t, const char *name, char *s);
+
+/* A sequence of inputs, called a0, a1, ... */
+static void put_sequence(struct model_test *t, const char *name, char *s)
+{
+	struct text items = {0};
+	s[strcspn(s, "}")] = '\0';
+	for (int i = 0; s && *s; i++) {
+		char *item = strsep(&s, ";");
+		text_add(&items, "%s%s%d", i ? "," : "", name, i);
+		put_input(t, arena_printf(t->arena, "%s%d", name, i), item);
+	}
+	model_node(t, items.s ? "SequenceConstruct" : "SequenceEmpty", "made",
+		items.s ? items.s : "", name);
+	text_free(&items);
+}
+
 static void put_input(struct model_test *t, const char *name, char *s)
 {
+	if (*s == '{') {
+		put_sequence(t, name, s + 1);
+		return;
+	}
 	if (*s == '=') {
 		put_known(t, name, s + 1);
 		return;
@@ -162,7 +183,7 @@ static enum status read_and_lower(struct model_test *t)
 static enum status put_in_graph(struct model_test *t)
 {
 	static const struct target target = {.portable = true, .threads = 1};
-	const Onnx__NodeProto *from = t->graph.node[0];
+	const Onnx__NodeProto *from = t->graph.node[t->graph.n_node - 1];
 	struct tensor *in[16] = {0};
 	struct attr *attr = ARENA_ARRAY(t->arena, struct attr, from->n_attribute + 1);
 	struct node *n;
