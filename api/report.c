@@ -160,6 +160,7 @@ enum status report_plan(
 	report_host(f, plan, &x);
 	report_disk(f, plan, &x);
 	report_ranks(f, plan, &x);
+	report_loops(f, p, &x);
 	report_cost(f, p, plan, &x);
 	fputs("memory over the step: ", f);
 	sparkline(f, x.live, plan->nstep, plan->arena_bytes);
@@ -304,6 +305,7 @@ enum status report_json(FILE *f, struct arena *a, const struct problem *p, const
 		json_again(f, p, plan, &x.again[i], i == 0);
 	fputc(']', f);
 	TRY(report_kinds_json(f, a, p, plan, d));
+	TRY(report_loops_json(f, p, &x, d));
 	if (tried && tried->ntrial)
 		json_trials(f, tried);
 	if (tried)

@@ -2,6 +2,7 @@
  * tensors that live over steps become residents, in one order for training and evaluation. */
 #include "bridge/from_graph.h"
 #include "bridge/by_name.h"
+#include "bridge/loop_plans.h"
 #include "graph/cost.h"
 #include "graph/loop.h"
 #include "planner/problem/transfer.h"
@@ -369,7 +370,9 @@ static enum status add_op(struct builder *b, struct node *n)
 		.waits = (n->op->traits & OP_WAITS) != 0};
 	if (node_moves(n))
 		op->name = arena_printf(b->a, "%s %s", op->to_disk ? "store" : "fetch", n->name);
-	if (!op->name)
+	if (node_loop(n))
+		op->loop = loop_told(b->a, n);
+	if (!op->name || (node_loop(n) && !op->loop))
 		return ST_INTERNAL;
 	for (int k = 0; k < n->nout; k++) {
 		struct tensor *t = n->out[k];

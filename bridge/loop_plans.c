@@ -121,3 +121,48 @@ enum status loops_plan(
 	}
 	return ST_OK;
 }
+
+/* --- What people are told --- */
+
+static enum problem_keeps keeps_of(const struct loop *l)
+{
+	bool any = l->ninside > 0;
+	for (int i = 0; i < l->ncarry; i++)
+		any |= l->kept[i] >= 0;
+	return !any                            ? KEEPS_NOTHING
+	       : l->slots == LOOP_SLOTS_INSIDE ? KEEPS_INSIDE
+	       : l->slots < 0                  ? KEEPS_CARRIES
+					       : KEEPS_PLACES;
+}
+
+/* Of the gradient's inputs: carries, and values inside turns. */
+static int64_t kept_bytes(const struct node *n, const struct loop *l)
+{
+	int64_t sum = 0;
+	for (int i = 0; i < l->ncarry; i++)
+		sum += l->kept[i] >= 0 ? tensor_bytes(n->in[l->kept[i]]) : 0;
+	for (int i = l->inside; i < l->inside + l->ninside; i++)
+		sum += n->in[i] ? tensor_bytes(n->in[i]) : 0;
+	return sum;
+}
+
+const struct problem_loop *loop_told(struct arena *a, const struct node *n)
+{
+	const struct loop *l = node_loop(n);
+	const bool back = n->op->role == ROLE_LOOP_GRADIENT;
+	struct problem_loop *out = ARENA_NEW(a, struct problem_loop);
+	if (!out)
+		return NULL;
+	*out = (struct problem_loop){.turns = l->turns,
+		.ends_early = l->ran >= 0,
+		.keeps = keeps_of(l),
+		.turn_bytes = l->planned->arena,
+		.kept_bytes = back ? kept_bytes(n, l) : 0};
+	if (out->keeps != KEEPS_PLACES)
+		return out;
+	out->places = l->slots + 1;
+	out->again = l->advance >= 0 ? loop_runs(l, l->advance) : 0;
+	if (back && !(out->at = loop_places(a, l, &out->nat)))
+		return NULL;
+	return out;
+}

@@ -11,4 +11,7 @@
 enum status loops_plan(
 	struct arena *a, const struct graph *g, const struct plan_options *o, struct diag *d);
 
+/* What people are told of node n of a, a planned loop; NULL: out of memory. */
+const struct problem_loop *loop_told(struct arena *a, const struct node *n);
+
 #endif

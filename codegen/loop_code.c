@@ -179,6 +179,22 @@ static void emit_carries(
 	emit(e, "\n\t};\n");
 }
 
+/* Where data end it: which operands say so. */
+static void emit_end(struct emit *e, const struct node *n, const struct loop *l)
+{
+	if (l->ran < 0)
+		return;
+	if (n->op->role == ROLE_LOOP) {
+		emit(e, "\t\t.go = ");
+		emit_operand(e, n, l->go, true);
+		emit(e, ",\n\t\t.ran = ");
+	} else {
+		emit(e, "\t\t.has_run = ");
+	}
+	emit_operand(e, n, l->ran, n->op->role == ROLE_LOOP);
+	emit(e, ",\n");
+}
+
 enum status loop_body(
 	struct kernels *ks, struct emit *e, const struct node *n, const struct loop_code **loop)
 {
@@ -199,10 +215,11 @@ enum status loop_body(
 		"\treturn loop_%s(&(const struct loop){.step = s,\n"
 		"\t\t.arena = %s,\n\t\t.operand = operand,\n"
 		"\t\t.turns = %" PRId64 ",\n\t\t.slots = %" PRId64 ",\n"
-		"\t\t.lead = %d, .cycle = %d, .last = %d, .advance = %d,\n"
-		"\t\t.body = body,\n\t\t.carry = carry}%s);\n",
+		"\t\t.lead = %d, .cycle = %d, .last = %d, .advance = %d,\n",
 		n->op->role == ROLE_LOOP ? "forward" : "backward", ws.bytes > 0 ? "ws" : "NULL",
-		l->turns, l->slots < 0 ? -1 : l->slots, l->lead, l->cycle, l->last, l->advance,
+		l->turns, l->slots < 0 ? -1 : l->slots, l->lead, l->cycle, l->last, l->advance);
+	emit_end(e, n, l);
+	emit(e, "\t\t.body = body,\n\t\t.carry = carry}%s);\n",
 		n->op->role == ROLE_LOOP ? emit_text(e, ", %d", l->ncarry) : "");
 	return ST_OK;
 }

@@ -257,6 +257,9 @@ static inline int op_max_in(const struct op_def *op)
 	return op->max_in ? op->max_in : op->min_in;
 }
 
+/* That a node has as many inputs and outputs as its record takes and gives. */
+enum status node_counts(struct graph *g, const struct node *n);
+
 /* The records by name. NULL when out of memory. */
 struct op_index;
 struct op_index *op_index_new(struct arena *a, const struct op_table *t);

@@ -105,7 +105,7 @@ def said(root):
         if path.suffix in (".c", ".h"):
             lines.update(text_of(x) for x in TEXT.findall(text))
         else:
-            lines.update(re.findall(r'"((?:[^"\\\n]|\\.)+)"', text))
+            lines.update(re.sub(r'\\([`"$])', r"\1", x) for x in re.findall(r'"((?:[^"\\\n]|\\.)+)"', text))
             lines.update(re.findall(r"'([^'\n]+)'", text))
             lines.update(text.splitlines() if path.suffix == ".txt" else [])
     return sorted({" ".join(x.split()) for x in lines if len(x) >= 8})

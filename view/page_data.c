@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "planner/problem/loop_facts.h"
+
 static void put_int(struct text *t, int i, int64_t v)
 {
 	text_add(t, "%s%" PRId64, i ? "," : "", v);
@@ -110,6 +112,20 @@ static void put_ops(struct text *t, const struct problem *p, const int *choice)
 	text_puts(t, "]");
 }
 
+/* Ops that are all turns of a loop. */
+static void put_loops(struct text *t, const struct problem *p)
+{
+	int n = 0;
+	text_puts(t, ",\n\"loops\":[");
+	for (int i = 0; i < p->nop; i++)
+		if (p->op[i].loop) {
+			text_add(t, "%s{\"op\":%d,", n++ ? ",\n" : "", i);
+			loop_print(p->op[i].loop, true, t);
+			text_puts(t, "}");
+		}
+	text_puts(t, "]");
+}
+
 static void put_plan(struct text *t, const struct plan *plan, const struct plan_facts *f)
 {
 	text_puts(t, ",\n\"step\":{");
@@ -168,6 +184,7 @@ enum status page_data(struct text *out, struct arena *a, const struct problem *p
 	put_summary(out, p, plan, &f);
 	put_tensors(out, p);
 	put_ops(out, p, choice);
+	put_loops(out, p);
 	put_plan(out, plan, &f);
 	TRY(put_keep_all(out, a, p, keep_all, d));
 	text_puts(out, "}\n");

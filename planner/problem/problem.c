@@ -1,6 +1,7 @@
 /* What a problem must satisfy, whoever made it. */
 #include "planner/problem/problem.h"
 #include "planner/problem/idmap.h"
+#include "planner/problem/loop_facts.h"
 #include "planner/problem/transfer.h"
 
 #include <math.h>
@@ -289,6 +290,14 @@ static void check_transfer(struct validation *v, int o)
 			v->p->op[o].offloads ? "offload" : "fetch");
 }
 
+/* Requires that tensors and the op's choices are checked. */
+static void check_loop(struct validation *v, int o)
+{
+	const char *why = v->p->op[o].loop && !v->bad ? loop_fault(v->p, o) : NULL;
+	if (why)
+		fault(v, v->p->op[o].name, why, "cannot be such a \"loop\"");
+}
+
 static void check_ops(struct validation *v)
 {
 	const struct problem *p = v->p;
@@ -315,6 +324,7 @@ static void check_ops(struct validation *v)
 		}
 		for (int i = 0; i < op->npair; i++)
 			check_pair(v, o, i);
+		check_loop(v, o);
 	}
 	if (!(cost < 1e250) && !v->bad)
 		fault(v, NULL, NULL, "the costs of all ops add up to %g", cost);

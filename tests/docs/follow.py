@@ -1,18 +1,20 @@
 """Follow a page to the letter: each command in it ("    $ ...", over several lines with \\), in its order, with WORK as the
-repository's root, prints what stands below it.
+repository's root, prints what stands below it. A fenced block below <!-- file: NAME --> is that file from there on.
 
-    python3 follow.py STINT SOURCE PAGE WORK [--accuracy PERCENT] [--fifth] [--needs PROGRAM ...]
+    python3 follow.py STINT SOURCE PAGE WORK [--accuracy PERCENT] [--fifth] [--needs PROGRAM ...] [--modules MODULE ...]
 
 Numbers may be others, since times and last digits are the machine's; a line "..." stands for any number of lines, and where nothing
 stands nothing is printed. --accuracy: the last one that is told, in the page as here, is as high. --fifth: of Fashion-MNIST's pictures
 the first fifth, as the page says. Nothing was compiled before; plans are searched for with less effort than the page's reader has them
 searched for. --needs: without one of these programs the page is skipped.
+--modules: python3 in the page is a Python that has these, STINT_PYTHON or one of the usual ones; without one the page is skipped.
 """
 import argparse
 import gzip
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,9 +23,21 @@ DATA = "/usr/share/datasets/fashion-mnist/"
 
 
 def steps_of(text):
-    """Of each command: itself, and the lines below it."""
-    steps, block = [], None
+    """Of each command: itself, and the lines below it; of each file that the page has: one that writes it, and prints nothing."""
+    steps, block, name, file = [], None, None, None
     for line in text.splitlines():
+        if file is not None:
+            if line == "```":
+                steps.append(([f"cat >{name} <<'END OF THE FILE'", *file, "END OF THE FILE"], []))
+                name = file = None
+            else:
+                file.append(line)
+            continue
+        if name and line.startswith("```"):
+            file = []
+            continue
+        marked = re.fullmatch(r"<!-- file: (\S+) -->", line)
+        name = marked[1] if marked else name
         code = line[4:] if line.startswith("    ") else None
         if code is None:
             block = None
@@ -77,6 +91,18 @@ def fifth(folder):
             (folder / name).write_bytes(gzip.compress(whole[:4] + samples.to_bytes(4, "big") + whole[8:], 1))
 
 
+def python_with(modules, folder):
+    """A program `python3` in the folder, which runs a Python that has these modules; whether there is one."""
+    wanted = "import " + ", ".join(modules)
+    for python in (os.environ.get("STINT_PYTHON"), "python3", "/usr/bin/python3"):
+        if python and not subprocess.run([python, "-c", wanted], stderr=subprocess.DEVNULL).returncode:
+            folder.mkdir()
+            (folder / "python3").write_text(f'#!/bin/sh\nexec {shlex.quote(shutil.which(python))} "$@"\n')
+            (folder / "python3").chmod(0o755)
+            return True
+    return False
+
+
 def accuracy_of(lines):
     """The last that is told, in percent."""
     found = re.findall(r"\baccuracy +([\d.]+) %", "\n".join(lines))
@@ -90,6 +116,7 @@ def main():
     p.add_argument("--accuracy", type=float)
     p.add_argument("--fifth", action="store_true")
     p.add_argument("--needs", nargs="+", default=[])
+    p.add_argument("--modules", nargs="+", default=[])
     x = p.parse_args()
     for program in x.needs:
         if not shutil.which(program):
@@ -97,6 +124,9 @@ def main():
             sys.exit(77)
     shutil.rmtree(x.work, ignore_errors=True)
     (x.work / "build").mkdir(parents=True)
+    if x.modules and not python_with(x.modules, x.work / "bin"):
+        print(f"SKIPPED: no Python with {', '.join(x.modules)}")
+        sys.exit(77)
     (x.work / "examples").symlink_to(x.source / "examples")
     (x.work / "build/stint").symlink_to(x.stint)
     if x.fifth:
@@ -105,12 +135,14 @@ def main():
     if not steps:
         sys.exit(f"{x.page}: no command")
     everything = []
+    env = {**os.environ, "COLUMNS": "80", "STINT_PROGRESS": "0", "STINT_CACHE": str(x.work / "cache"),
+           "PATH": f"{x.work / 'bin'}:{os.environ['PATH']}"}
     for command, shown in steps:
         run = re.sub(r"( compile .*? --budget \S+)", r"\1 --effort 0.05", command, flags=re.S)
         run += " --effort 0.05" if re.search(r"/stint (plan|frontier) ", command) else ""
         run = run.replace(DATA, "data/") if x.fifth else run
         done = subprocess.run(["sh", "-c", run], cwd=x.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, env={**os.environ, "COLUMNS": "80", "STINT_PROGRESS": "0", "STINT_CACHE": str(x.work / "cache")})
+                              stderr=subprocess.STDOUT, text=True, env=env)
         printed = done.stdout.splitlines()
         everything += printed
         print(f"$ {run}\n{done.stdout}", flush=True)

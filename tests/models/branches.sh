@@ -77,22 +77,6 @@ npy() { # FILE ROWS COLUMNS: numbers that differ
 	END
 }
 
-# All tensors of the second file have the same bytes in the first; what else the first has is zeros.
-agrees() { # FILE FILE
-	python3 - "$@" <<-'END'
-		import json, sys
-		def read(path):
-		    with open(path, "rb") as f:
-		        size = int.from_bytes(f.read(8), "little")
-		        head, data = json.loads(f.read(size)), f.read()
-		    return {k: data[slice(*v["data_offsets"])] for k, v in head.items() if k != "__metadata__"}
-		data, known = read(sys.argv[1]), read(sys.argv[2])
-		bad = [k for k in known if data.get(k) != known[k]] + [k for k in data if k not in known and any(data[k])]
-		print(len(known), "tensors and", len(data) - len(known), "of a branch that is not run;", *(bad or ["alike"]))
-		sys.exit(bool(bad) or len(data) <= len(known) or "loss" not in known)
-	END
-}
-
 npy "$work/x.npy" 256 6
 npy "$work/t.npy" 256 4
 for flag in 1 0; do
@@ -102,7 +86,7 @@ for flag in 1 0; do
 		[ "$budget" != none ] || limit=
 		# shellcheck disable=SC2086 # two words or none
 		stepped "data$flag" $flag $limit --debug-arena &&
-			agrees "$work/data$flag.safetensors" "$work/known$flag.safetensors" ||
+			python3 "${0%/*}/agrees.py" "$work/data$flag.safetensors" "$work/known$flag.safetensors" ||
 			fail "deep, $flag at the budget $budget"
 	done
 	compiled deep "whole$flag" --loss mse --batch 256

@@ -3,7 +3,8 @@
     python3 tests/oracle/loops.py FOLDER [--full] [NAME...]
 
 writes for each a case as tests/models/loops.sh reads it, FOLDER/NAME: model.onnx, input0.npy ..., target.npy, options,
-tolerance, and reference.safetensors, what PyTorch's autograd makes of the model's nodes in double precision. The committed
+tolerance, and reference.safetensors, what PyTorch's autograd makes of the model's nodes in double precision; where data end
+loops, known.onnx too, the model with the counts of turns that PyTorch's loops came to. The committed
 ones, in tests/models/loops, are small; --full makes them of the sizes that tests/bench/loops.py measures, without reference.
 """
 import pathlib
@@ -42,18 +43,22 @@ class Model:
         self.nodes.append(helper.make_node(op, inputs, outputs, name=outputs[0] + "_", **attributes))
         return outputs[0]
 
-    def save(self, folder, output, shape):
+    def write(self, path, output, shape):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, [self.info(output, shape)], self.weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
         model.ir_version = 8
         onnx.checker.check_model(model)
+        onnx.save(model, path)
+        return model
+
+    def save(self, folder, output, shape, given={}):
         folder = folder / self.name
         folder.mkdir(parents=True, exist_ok=True)
-        onnx.save(model, folder / "model.onnx")
+        model = self.write(folder / "model.onnx", output, shape)
         values = []
         for i, x in enumerate(self.inputs):
             dims = [d.dim_value for d in x.type.tensor_type.shape.dim]
-            values.append((self.random.standard_normal(dims) * 0.5).astype(self.dtype))
+            values.append(np.asarray(given.get(x.name, self.random.standard_normal(dims) * 0.5), self.dtype))
             np.save(folder / f"input{i}.npy", values[-1])
         target = self.random.standard_normal(shape).astype(self.dtype)
         np.save(folder / "target.npy", target)
@@ -105,6 +110,9 @@ def run_loop(x, a, values):
         out = run(body, inside)
         carries = out[1:1 + len(carries)]
         collected.append(out[1 + len(carries):])
+        if not out[0]:
+            break
+    COUNTS.append(len(collected))
     return [*carries, *(torch.stack([c[k] for c in collected]) for k in range(len(collected[0])))]
 
 
@@ -114,12 +122,13 @@ def operators():
     return {"Scan": run_scan, "Loop": run_loop, "Split": lambda x, a, _: x[0].chunk(4, a["axis"]), "MatMul": torch.matmul,
             "Add": torch.add, "Sub": torch.sub, "Mul": torch.mul, "Div": torch.div, "Neg": torch.neg, "Exp": torch.exp,
             "Tanh": torch.tanh, "Sigmoid": torch.sigmoid, "Softplus": F.softplus, "Sin": torch.sin, "Cos": torch.cos,
-            "Max": torch.maximum, "Identity": lambda x: x, "Unsqueeze": lambda x, axis: x.unsqueeze(int(axis)),
+            "Greater": torch.gt, "Less": torch.lt, "Max": torch.maximum, "Identity": lambda x: x, "Unsqueeze": lambda x, axis: x.unsqueeze(int(axis)),
             "Squeeze": lambda x, axis: x.squeeze(int(axis)), "Gather": lambda x, i: x[int(i)],
             "ReduceMean": lambda x, axes, keepdims: x.mean(tuple(axes)), "ReduceMax": lambda x, axes, keepdims: x.amax(tuple(axes))}
 
 
 OPERATORS = {}
+COUNTS = []  # turns of loops that have run
 
 
 def reference(model, inputs, target, path):
@@ -372,7 +381,67 @@ def turned(folder, turns=17, batch=3, width=4):
     m.save(folder, "out", [batch, width])
 
 
-MODELS = [lstm, mamba, rwkv, ode, products, waves, mixed, turned]
+def ends(folder, most=24, batch=3, width=4):
+    """Three loops that data end: one where it has come close to a fixed point; one after the first turn, before some weights are
+    read by what is asked for; one never."""
+    if FULL:
+        return
+
+    def build(turns):
+        m = Model("ends")
+        m.input("x", batch, width), m.input("limits", 2)
+        for name in ("W", "W2", "W3", "W4", "V"):
+            m.weight(name, width, width)
+        m.weight("b", width), m.weight("zero", values=np.array(0.0)), m.weight("one", values=np.array(1.0))
+        m.weight("half", values=np.array(0.5)), m.weight("close", values=np.array(1e-5))
+        for i, name in enumerate(("first", "second")):
+            m.weight(f"at{i}", values=np.array(i)), m.node("Gather", ["limits", f"at{i}"], name)
+
+        def loop(name, carries, make, outputs):
+            b = Body(m)
+            b.input("t" + name, type=TensorProto.INT64), b.input("go" + name, type=TensorProto.BOOL)
+            for c, shape in carries:
+                b.input(c, *shape)
+            *made, goes_on = make(b)
+            if turns:
+                goes_on = b.node("Identity", ["go" + name], "stays" + name)
+            b.output(goes_on, type=TensorProto.BOOL)
+            for y, (_, shape) in zip(made, carries):
+                b.output(y, *shape)
+            m.weight("most" + name, values=np.array(turns.pop(0) if turns else most))
+            m.node("Loop", ["most" + name, "", *outputs[0]], outputs[1], body=b.graph())
+
+        rows = (batch, width)
+
+        def settles(b):
+            b.node("MatMul", ["z", "W"], "zw"), b.node("Add", ["zw", "b"], "zb"), b.node("Tanh", ["zb"], "th")
+            b.node("Add", ["z", "th"], "two"), b.node("Mul", ["two", "half"], "z_next"), b.node("Sub", ["z_next", "z"], "d")
+            b.node("Mul", ["d", "d"], "dd"), b.node("ReduceMean", ["dd"], "far", axes=[0, 1], keepdims=0)
+            return "z_next", b.node("Greater", ["far", "close"], "on")
+
+        def once(b):
+            b.node("MatMul", ["u", "W2"], "uw"), b.node("Tanh", ["uw"], "v_next"), b.node("MatMul", ["v", "W3"], "vw")
+            b.node("Add", ["n", "one"], "n_next")
+            return "n_next", b.node("Sin", ["vw"], "u_next"), "v_next", b.node("Less", ["n_next", "first"], "on2")
+
+        def never(b):
+            b.node("MatMul", ["c", "W4"], "cw"), b.node("Sin", ["cw"], "cs"), b.node("Add", ["k", "one"], "k_next")
+            return "k_next", b.node("Add", ["c", "cs"], "c_next"), b.node("Less", ["k_next", "second"], "on3")
+
+        loop("1", [("z", rows)], settles, (["x"], ["z_end"]))
+        loop("2", [("n", ()), ("u", rows), ("v", rows)], once, (["zero", "x", "z_end"], ["n_end", "u_end", "v_end"]))
+        loop("3", [("k", ()), ("c", rows)], never, (["zero", "u_end"], ["k_end", "c_end"]))
+        m.node("MatMul", ["c_end", "V"], "cv"), m.node("Add", ["cv", "z_end"], "out")
+        return m
+
+    del COUNTS[:]
+    build([]).save(folder, "out", [batch, width], {"limits": [0.5, 1000]})
+    print("turns:", COUNTS)
+    assert 2 < COUNTS[0] < most and COUNTS[1:] == [1, most]
+    build(list(COUNTS)).write(folder / "ends" / "known.onnx", "out", [batch, width])
+
+
+MODELS = [lstm, mamba, rwkv, ode, products, waves, mixed, turned, ends]
 
 if __name__ == "__main__":
     names = [a for a in sys.argv[2:] if not a.startswith("-")]

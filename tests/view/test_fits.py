@@ -99,6 +99,17 @@ def two_colours(b, width):
     check("held-out loss" in heads and "of them for data" not in heads, "columns of what there is alone")
 
 
+def loops(words, lines):
+    def look(b, width):
+        same(b.js("document.getElementById('loops-panel').hidden"), False, "the panel of loops")
+        text = b.js("document.getElementById('loops').innerText")
+        check("24 turns" in text and words in text, f"what a loop keeps: {words} in {text!r}")
+        same(b.js("document.querySelector('#loops path')?.getAttribute('d').split('M').length - 1 || 0"), lines, "lines of kept carries")
+        b.js("document.querySelector('#loops .go').click()")
+        check(words in b.js("document.getElementById('details-body').innerText"), "a loop's step tells the same")
+    return look
+
+
 def log(path):
     with open(path, "w") as f:
         for step in range(1, 401):
@@ -123,6 +134,14 @@ def main():
         fits(f"{label}.html", names_and_columns(label == "again"))
     whole = stint("show", "plan.json", "--graph", "graph.json")
     check(NAME.format(2, "layers.0.weight").rsplit("/", 1)[0][:9] in whole and ".." not in whole, "names are whole where `show` is piped")
+    for budget, words, lines in (("100%", "values inside turns", 0), ("min", "carries in 2 places", 2)):
+        stint("compile", os.path.join(source, "tests/models/loops/lstm/model.onnx"), "--loss", "mse", "--optimizer", "sgd",
+              "--budget", budget, "--portable", "--no-build", "-o", "loop")
+        stint("show", "loop", "--html", "loop.html")
+        fits("loop.html", loops(words, lines))
+        check(words in stint("show", "loop"), f"`show` says: {words}")
+        told = json.loads(stint("show", "loop", "--json"))["loops"]
+        same([x["phase"] for x in told], ["forward", "backward"], "loops in --json")
     log("log.jsonl")
     stint("show", "log.jsonl", "--html", "log.html")
     fits("log.html", two_colours)
