@@ -14,10 +14,9 @@
 #include "cli/watch.h"
 
 struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr, *last,
-		*reduce, *pad;
+	const char *dir, *schedule, *folder, *keep_best, *swa_lr, *last, *reduce, *pad;
 	struct weights weights;
-	struct arg_list input, eval_input, metric, log;
+	struct arg_list input, target, eval_input, eval_target, metric, log;
 	long long epochs, warmup, seed, keep, early_stop, swa_start, check_ranks, ranks, restart;
 	double rank_timeout;
 	struct data_options data;
@@ -41,8 +40,9 @@ struct training {
 	struct train_log log;
 	int64_t batches;
 	struct checkpoint_place place;
-	double mean; /* the loss over the last epoch; NAN: none */
-	bool best;   /* --keep-best: the epoch that ends is */
+	double mean;              /* the loss over the last epoch; NAN: none */
+	double *part, *part_mean; /* of several losses each one: of the last step, over the epoch */
+	bool best;                /* --keep-best: the epoch that ends is */
 	struct progress bar;
 	struct chart_curve losses, held_out; /* drawn at the end */
 	struct watch watch;
