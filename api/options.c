@@ -307,7 +307,9 @@ static enum status take_dropout(
 
 static enum status take_loss(struct arena *a, const char *text, struct options *o, struct diag *d)
 {
-	return loss_files_read(a, text, &o->compile.loss, d);
+	const char *with;
+	TRY(loss_files_read(a, text, &with, d));
+	return take_listed(a, with, &o->compile.loss, d);
 }
 
 /* --- The table --- */
@@ -322,8 +324,9 @@ static enum status take_loss(struct arena *a, const char *text, struct options *
 #define OUTPUT(commands, help) {"output", 'o', OPTION_TEXT, AT(out), commands, "PATH", help, {0}, NULL, false}
 
 static const struct option table[] = {
-	SPECIAL("loss", take_loss, "LOSS",
-		"cross-entropy, mse, l1, bce-with-logits, ..., output:NAME, none"),
+	REPEATED("loss", take_loss, "LOSS",
+		"cross-entropy, mse, l1, bce-with-logits, ..., output:NAME, none; of several the "
+		"sum, each [WEIGHT*]LOSS:output=O,name=NAME,target=T"),
 	VALUE("optimizer", OPTION_TEXT, compile.optimizer, COMMAND_ALL, "OPT",
 		"sgd, adam, adamw, rmsprop, ..., with options: sgd:lr=0.1,momentum=0.9"),
 	VALUE("batch", OPTION_SIZE, compile.import.batch, COMMAND_ALL, "N",
@@ -525,6 +528,8 @@ enum status options_set(
 	void *at = (char *)o + c->at;
 	if (o->given[option] && !c->repeats && !o->replaceable[option])
 		return once_fail("--", c->name, o->given[option], text, d);
+	if (c->take == take_loss && o->replaceable[option])
+		o->compile.loss = NULL; /* a file's losses are others, not more of them */
 	o->given[option] = text;
 	o->replaceable[option] = false;
 	switch (c->type) {

@@ -245,6 +245,17 @@ STINT_PUBLIC int stint_trainer_train(struct stint_trainer *t, double rate, doubl
  * NaN without a loss. Of a batch in micro-batches it takes the first one's rows. */
 STINT_PUBLIC int stint_trainer_eval(struct stint_trainer *t, int64_t rows, double *loss);
 
+/* One of the losses whose sum, each times its weight, is trained. */
+struct stint_loss {
+	const char *name; /* "cross-entropy", or what it was called */
+	const char *text; /* as it was asked for: "0.5*cross-entropy:output=aux,name=aux" */
+	double weight;
+	double value; /* of the last step or evaluation, before its weight; NaN: there was none */
+};
+/* By index from 0. Returns 0 where there are no more. */
+STINT_PUBLIC int stint_trainer_loss(
+	const struct stint_trainer *t, size_t index, struct stint_loss *out);
+
 /* Parameters, running statistics and optimizer states, as safetensors by the model's names. All of
  * the file or nothing. With the number of steps done and the seed: training goes on from it bit for
  * bit. Values that have become NaN or infinite are not saved: STINT_STATUS_DIVERGED. */

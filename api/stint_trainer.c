@@ -81,7 +81,7 @@ static enum stint_kind kind_of(const struct stint_model *m, int resident)
 	const struct stint_tensor *t = &m->resident[resident];
 	switch (t->kind) {
 	case STINT_INPUT:
-		return resident == m->target ? STINT_KIND_TARGET : STINT_KIND_INPUT;
+		return load_is_target(m, resident) ? STINT_KIND_TARGET : STINT_KIND_INPUT;
 	case STINT_PARAMETER:
 		return t->trainable ? STINT_KIND_PARAMETER : STINT_KIND_FROZEN;
 	case STINT_BUFFER:
@@ -225,6 +225,17 @@ static enum status evaluate(struct stint_trainer *t, int64_t rows, double *loss)
 int stint_trainer_eval(struct stint_trainer *t, int64_t rows, double *loss)
 {
 	return (int)evaluate(t, rows, loss);
+}
+
+int stint_trainer_loss(const struct stint_trainer *t, size_t index, struct stint_loss *out)
+{
+	const struct stint_model *m = t->l.model;
+	if (!t->l.step || index >= (size_t)m->nloss)
+		return 0;
+	const struct stint_loss_term *x = &m->loss[index];
+	*out = (struct stint_loss){
+		x->name, x->text, x->weight, t->l.loss_part(t->l.step, (int)index)};
+	return 1;
 }
 
 /* --- Files --- */

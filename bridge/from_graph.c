@@ -64,8 +64,8 @@ static void mark_used(struct builder *b)
 	for (int i = 0; i < g->noutput; i++)
 		if (g->output[i])
 			b->used[tensor_storage(g->output[i])->id] = true;
-	if (g->loss)
-		b->used[tensor_storage(g->loss)->id] = true;
+	for (int i = 0; graph_told(g, i); i++)
+		b->used[tensor_storage(graph_told(g, i))->id] = true;
 	for (int i = 0; i < g->ntensor; i++)
 		if (g->tensor[i]->role == TR_INPUT || g->tensor[i]->role == TR_CONTROL)
 			b->used[i] = true;
@@ -441,8 +441,8 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 			st = add_op(&b, g->node[i]);
 	if (st != ST_OK) /* nothing else can fail here */
 		return diag_nomem(g->diag);
-	if (g->loss)
-		keep(&b, g->loss);
+	for (int i = 0; graph_told(g, i); i++)
+		keep(&b, graph_told(g, i));
 	for (int i = 0; keep_outputs && i < g->noutput; i++)
 		keep(&b, g->output[i]);
 	/* A view has the place of its source. */

@@ -157,7 +157,7 @@ static enum status frontier(struct pipeline *p, struct options *o, struct activi
 	struct problem *problem;
 	struct frontier f;
 	o->compile.guess = 1;
-	const bool training = p->o->model && !(p->o->loss && !strcmp(p->o->loss, "none"));
+	const bool training = p->o->model && !(p->o->loss && !strcmp(p->o->loss[0], "none"));
 	const bool parts = training && !p->o->split_until &&
 			   (p->o->split ||
 				   (p->o->micro_batch == MICRO_BATCH_AUTO && p->o->import.batch));

@@ -25,17 +25,18 @@ static int read_rows(const struct feed *f, int i, const int64_t *index, int64_t 
 	const struct dataset *data = &f->bound[i].data;
 	const int rc = dataset_read(data, index, n, number_of(feed_tensor(f, i)->dtype),
 		f->bound[i].mapped ? &f->bound[i].map : NULL, out, done, message);
-	if (i != f->target || !f->classes)
+	const int64_t classes = f->bound[i].classes;
+	if (!classes)
 		return rc;
 	const int64_t *label = out;
 	for (int64_t k = 0; k < *done * data->row; k++) {
-		if ((label[k] >= 0 && label[k] < f->classes) || label[k] == f->ignore)
+		if ((label[k] >= 0 && label[k] < classes) || label[k] == f->bound[i].ignore)
 			continue;
 		*done = k / data->row;
 		snprintf(message, 256,
 			"%.120s: sample %" PRId64 " has label %" PRId64
 			", out of range for %" PRId64 " classes",
-			data->path, index[*done], label[k], f->classes);
+			data->path, index[*done], label[k], classes);
 		return BAD_LABEL;
 	}
 	return rc;
@@ -84,7 +85,7 @@ static void reason_of(const struct feed *f, int i, int64_t sample, int rc, const
 		snprintf(name, BAD_TEXT, "sample %" PRId64, sample);
 	if (rc == BAD_LABEL) {
 		snprintf(reason, BAD_TEXT, "a label out of range for %" PRId64 " classes",
-			f->classes);
+			f->bound[i].classes);
 		return;
 	}
 	const char *text = behind(message, data->path);

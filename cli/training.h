@@ -17,10 +17,10 @@
 #define HELD_OUT_HINT "--eval-input and --eval-target, or --hold-out 10%"
 
 struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr, *last,
-		*reduce, *pad, *save_every, *max_time;
+	const char *dir, *schedule, *folder, *keep_best, *swa_lr, *last, *reduce, *pad, *save_every,
+		*max_time;
 	struct weights weights;
-	struct arg_list input, eval_input, metric, log;
+	struct arg_list input, target, eval_input, eval_target, metric, log;
 	long long epochs, warmup, seed, keep, early_stop, swa_start, check_ranks, ranks, restart;
 	double rank_timeout;
 	struct data_options data;
@@ -44,8 +44,9 @@ struct training {
 	struct train_log log;
 	int64_t batches;
 	struct checkpoint_place place;
-	double mean; /* the loss over the last epoch; NAN: none */
-	bool best;   /* --keep-best: the epoch that ends is */
+	double mean;              /* the loss over the last epoch; NAN: none */
+	double *part, *part_mean; /* of several losses each one: of the last step, over the epoch */
+	bool best;                /* --keep-best: the epoch that ends is */
 	struct progress bar;
 	struct chart_curve losses, held_out; /* drawn at the end */
 	struct watch watch;

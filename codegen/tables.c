@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codegen/parts.h"
+#include "graph/pass.h"
 
 const char *dtype_text(enum dtype t)
 {
@@ -259,13 +260,84 @@ int resident_of(const struct schedule *s, const struct tensor *x)
 	return x ? s->gp->index[x->id] : -1;
 }
 
-static void print_loss_offset(const char *field, const struct schedule *s, struct text *t)
+static void print_loss_offset(
+	const char *field, const struct schedule *s, const struct tensor *loss, struct text *t)
 {
-	if (s && s->gp->graph->loss)
-		text_add(t, "\t.%s = %s,\n", field,
-			s->place[buffer_at_end(s, s->gp->graph->loss)].name);
+	if (s && loss)
+		text_add(t, "\t.%s = %s,\n", field, s->place[buffer_at_end(s, loss)].name);
 	else
 		text_add(t, "\t.%s = SIZE_MAX,\n", field);
+}
+
+static struct tensor *loss_of(const struct schedule *s)
+{
+	return s ? s->gp->graph->loss : NULL;
+}
+
+/* A loss's options as they were given, but for lists. */
+static void print_loss_options(int k, const struct loss_spec *l, struct text *t)
+{
+	int n = 0;
+	for (int i = 0; i < l->nattr; i++) {
+		const struct attr *a = &l->attr[i];
+		if (a->kind != ATTR_FLOAT && a->kind != ATTR_STRING)
+			continue;
+		if (!n++)
+			text_add(t,
+				"\nstatic const struct stint_loss_option loss_options%d[] = {\n",
+				k);
+		text_add(t, "\t{\"%s\", ", a->name);
+		text_literal(t, a->kind == ATTR_STRING ? a->s : NULL);
+		text_add(t, ", %.17g},\n", a->kind == ATTR_FLOAT ? a->f : 0);
+	}
+	text_puts(t, n ? "\t{NULL, NULL, 0},\n};\n" : "");
+}
+
+static bool has_options(const struct loss_spec *l)
+{
+	for (int i = 0; i < l->nattr; i++)
+		if (l->attr[i].kind == ATTR_FLOAT || l->attr[i].kind == ATTR_STRING)
+			return true;
+	return false;
+}
+
+/* The first that a loss reads, among the outputs of the evaluation; -1: none of those. */
+static int output_of(const struct graph *g, const struct loss_spec *l)
+{
+	for (int i = 0; i < g->noutput; i++)
+		if (!l->output || !strcmp(g->output[i]->name, l->output[0]))
+			return i;
+	return -1;
+}
+
+static void print_losses(const struct schedule *train, const struct schedule *eval,
+	const struct codegen_input *in, struct text *t)
+{
+	const struct schedule *s = train ? train : eval;
+	const struct graph *g = s->gp->graph, *e = eval->gp->graph;
+	const int n = in->losses ? in->losses->n : 0;
+	for (int i = 0; i < n; i++)
+		print_loss_options(i + 1, &in->losses->item[i], t);
+	if (n)
+		text_puts(t, "\nstatic const struct stint_loss_term losses[] = {\n");
+	for (int i = 0; i < n; i++) {
+		const struct loss_spec *l = &in->losses->item[i];
+		text_puts(t, "\t{.name = ");
+		text_literal(t, l->name);
+		text_puts(t, ", .kind = ");
+		text_literal(t, l->op ? l->op->loss->name : NULL);
+		text_puts(t, ",\n\t.text = ");
+		text_literal(t, l->text);
+		text_add(t, ",\n\t.weight = %.17g, .target = %d, .output = %d,\n", l->weight,
+			resident_of(s, i < g->nterm ? g->term[i].target : NULL), output_of(e, l));
+		if (has_options(l))
+			text_add(t, "\t.option = loss_options%d,\n", i + 1);
+		print_loss_offset(
+			"offset_train", train, train && i < g->nterm ? g->term[i].value : NULL, t);
+		print_loss_offset("offset_eval", eval, i < e->nterm ? e->term[i].value : NULL, t);
+		text_puts(t, "\t},\n");
+	}
+	text_puts(t, n ? "};\n" : "");
 }
 
 /* A GPU's step brings the text of its kernels. */
@@ -315,15 +387,12 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 		train && train->plan->nstep ? "train_info" : "NULL");
 	text_add(t, "\t.neval_steps = %d,\n\t.eval_info = %s,\n", eval->plan->nstep,
 		eval->plan->nstep ? "eval_info" : "NULL");
-	text_add(t, "\t.control = %d,\n\t.lr = %d,\n\t.target = %d,\n", resident_of(s, g->control),
-		resident_of(s, g->lr), resident_of(s, g->target_input));
-	text_puts(t, "\t.loss_name = ");
-	text_literal(t, in->loss_name);
-	text_puts(t, ",\n\t.loss_options = ");
-	text_literal(t, in->loss_options);
-	text_puts(t, ",\n");
-	print_loss_offset("loss_offset_train", train, t);
-	print_loss_offset("loss_offset_eval", eval, t);
+	text_add(t, "\t.control = %d,\n\t.lr = %d,\n", resident_of(s, g->control),
+		resident_of(s, g->lr));
+	if (in->losses && in->losses->n)
+		text_add(t, "\t.nloss = %d,\n\t.loss = losses,\n", in->losses->n);
+	print_loss_offset("loss_offset_train", train, loss_of(train), t);
+	print_loss_offset("loss_offset_eval", eval, loss_of(eval), t);
 	text_add(t, "\t.loss_dtype = %s,\n", dtype_text(g->loss ? g->loss->dtype : g->real));
 	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
 	text_literal(t, in->whole_batch);
@@ -376,5 +445,6 @@ void print_tables(const struct schedule *train, const struct schedule *eval,
 	print_outputs(eval, t);
 	print_library(ks, t);
 	print_machine_check(ks, in, t);
+	print_losses(train, eval, in, t);
 	print_model(train, eval, ks, in, t);
 }

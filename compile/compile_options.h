@@ -48,8 +48,9 @@ struct compile_options {
 	const char *graph; /* path of a stint-graph-1 file in the place of a model; NULL */
 	struct import_options import;
 	struct length_options lengths;
-	const char *const *ops;       /* shared objects with operators, ended by NULL; NULL: none */
-	const char *loss, *optimizer; /* as written; NULL: not given */
+	const char *const *ops;  /* shared objects with operators, ended by NULL; NULL: none */
+	const char *const *loss; /* --loss as written, ended by NULL; NULL: not given */
+	const char *optimizer;   /* so, too */
 	int guess; /* what is not given is guessed, and sizes of axes, too (compile/guess.h) */
 	double clip_value, clip_norm, ema;
 	const char *const *lora;  /* --lora, ended by NULL; NULL: none */

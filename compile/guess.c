@@ -32,9 +32,10 @@ enum status guess_loss(struct pipeline *p)
 {
 	const struct graph *g = p->imported;
 	const char *loss = NULL, **output = ARENA_ARRAY(p->arena, const char *, 2);
+	struct loss_spec *spec = ARENA_NEW(p->arena, struct loss_spec);
 	if (p->o->loss || !p->o->guess)
 		return ST_OK;
-	if (!output)
+	if (!output || !spec)
 		return diag_nomem(p->diag);
 	for (int i = 0; i < g->noutput; i++) {
 		const char *fits = loss_for(g, g->output[i]);
@@ -53,10 +54,11 @@ enum status guess_loss(struct pipeline *p)
 				   : loss;
 	if (!text)
 		return diag_nomem(p->diag);
-	if (!own)
-		TRY(loss_parse(p->arena, p->table, loss, &p->loss, p->diag));
-	if (own || g->noutput > 1)
-		p->loss.output = output;
+	TRY(losses_parse(
+		p->arena, p->table, (const char *const[]){loss, NULL}, &p->losses, p->diag));
+	*spec = p->losses.item[0];
+	spec->output = output;
+	p->losses.item = spec;
 	diag_note(p->diag, &(struct where){.file = g->file},
 		"--loss NAME plans for another, --loss none for the forward pass",
 		"no --loss given: planned for --loss %s", text);

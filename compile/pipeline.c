@@ -44,6 +44,26 @@ static int64_t loop_turns(const struct compile_options *o)
 	return other ? 0 : (o->unroll ? o->unroll : UNROLL_MOST) + 1;
 }
 
+/* Which outputs losses read, by name, ended by NULL; *all: one of them names none, and reads what
+ * there is. NULL: nothing is named. */
+static enum status outputs_read(const struct pipeline *p, const char *const **list, bool *all)
+{
+	const char **name = ARENA_ARRAY(p->arena, const char *, p->losses.n *LOSS_OUTPUTS + 2);
+	int n = 0;
+	if (!name)
+		return diag_nomem(p->diag);
+	*all = p->losses.n == 0;
+	for (int i = 0; i < p->losses.n; i++) {
+		const char *const *output = p->losses.item[i].output;
+		*all |= !output;
+		for (int k = 0; output && output[k] && n < p->losses.n * LOSS_OUTPUTS; k++)
+			if (!name_listed(name, output[k]))
+				name[n++] = output[k];
+	}
+	*list = n ? name : NULL;
+	return ST_OK;
+}
+
 enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, struct graph **out)
 {
 	struct import_options import = p->o->import;
@@ -55,12 +75,13 @@ enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, stru
 	TRY(adapters_begin(p, d, &from));
 	import.adapted = p->o->lora || p->o->adapter;
 	import.train_name = from.train;
-	import.output = p->loss.output;
-	import.qat |= p->loss.none; /* where nothing trains, what rounds needs no gradient */
+	bool all = true;
+	TRY(outputs_read(p, &import.output, &all));
+	import.qat |= p->forward; /* where nothing trains, what rounds needs no gradient */
 	if (!import.unbound)
-		import.read = p->loss.none     ? IMPORT_READ_ANY
-			      : p->loss.output ? IMPORT_READ_OUTPUTS
-					       : IMPORT_READ_ALL;
+		import.read = p->forward ? IMPORT_READ_ANY
+			      : all      ? IMPORT_READ_ALL
+					 : IMPORT_READ_OUTPUTS;
 	p->import = import;
 	enum status st = import_onnx(p->arena, p->o->model, &import, p->table, &p->target,
 		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out);
@@ -82,7 +103,9 @@ static enum status begin(struct pipeline *p)
 	if (!p->name)
 		return diag_nomem(p->diag);
 	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
-	return o->loss ? loss_parse(p->arena, p->table, o->loss, &p->loss, p->diag) : ST_OK;
+	TRY(losses_parse(p->arena, p->table, o->loss, &p->losses, p->diag));
+	p->forward = o->loss && !p->losses.n;
+	return ST_OK;
 }
 
 enum status pipeline_import(struct pipeline *p)
@@ -158,7 +181,7 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
 	return (struct graph_options){.lower = pipeline_lowering(o),
-		.loss = &p->loss,
+		.losses = &p->losses,
 		.untrained = untrained_hint(p),
 		.optimizer = &p->optimizer,
 		.shards = p->parts.shards > 1 ? p->parts.shards : 0,
@@ -222,14 +245,14 @@ enum status pipeline_graphs(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
 	TRY(guess_loss(p));
-	if (!o->loss && !p->loss.op && !p->loss.output)
+	if (!o->loss && !p->losses.n)
 		return diag_fail(p->diag, ST_USAGE, NULL, "--loss none plans the forward pass only",
 			"no --loss given");
-	if (p->loss.none && o->no_outputs)
+	if (p->forward && o->no_outputs)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
 			"--no-outputs: without a loss there would be nothing to compute");
 	const struct graph_options options = graph_options_of(p);
-	if (!p->loss.none) {
+	if (!p->forward) {
 		TRY(pipeline_optimizer(p));
 		TRY(graphs_train(p->imported, &options, &p->train));
 	}
@@ -433,8 +456,7 @@ enum status pipeline_texts(
 		.train_plan = p->plans.train_plan,
 		.eval_plan = p->plans.eval_plan,
 		.arena_bytes = p->plans.arena_bytes,
-		.loss_name = p->loss.op ? p->loss.op->loss->name : NULL,
-		.loss_options = o->loss,
+		.losses = &p->losses,
 		.library_identity = t->portable || t->cuda
 					    ? NULL
 					    : stint_lib_identity(t->threads, identity),

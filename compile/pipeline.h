@@ -64,7 +64,8 @@ struct pipeline {
 	const struct trial *chosen;
 	const char *name;             /* from the model's file name: the end of a C identifier */
 	const struct op_table *table; /* stint's operators and those of o->ops */
-	struct loss_spec loss;
+	struct loss_list losses;
+	bool forward; /* --loss none: nothing is trained */
 	struct optimizer_spec optimizer;
 	int nadapter; /* that o->lora and o->adapter have added to what is imported */
 	struct adapter *adapter;

@@ -332,9 +332,21 @@ int node_reads(const struct node *n, const struct tensor *t)
 	return reads;
 }
 
+struct tensor *graph_told(const struct graph *g, int k)
+{
+	if (k == 0)
+		return g->loss;
+	for (int i = 0; i < g->nterm && !g->target->bare; i++)
+		if (g->term[i].value != g->loss && --k == 0)
+			return g->term[i].value;
+	return NULL;
+}
+
 int graph_reads(const struct graph *g, const struct tensor *t)
 {
-	int reads = t == g->loss;
+	int reads = 0;
+	for (int i = 0; graph_told(g, i); i++)
+		reads += t == graph_told(g, i);
 	for (int i = 0; i < g->noutput; i++)
 		reads += g->output[i] == t;
 	for (int i = 0; i < g->nnode; i++)

@@ -442,6 +442,7 @@ static int start(
 	if (s->running)
 		return stint_rt_fail(s, STINT_BAD_DATA, "a step of '%s' is running", m->name);
 	s->loss = NAN; /* a step that fails has none */
+	s->told = STINT_TOLD_NOTHING;
 	take_turn(s);
 	const stint_step *c = counter(s);
 	for (int64_t k = begin; k < end && !rc; k++) {
@@ -614,6 +615,7 @@ int stint_train_finish(stint_step *s)
 			s, STINT_BAD_DATA, "no step of '%s' is running", s->model->name);
 	s->running = 0;
 	int rc = s->device->finish(s, 1);
+	s->told = rc ? STINT_TOLD_NOTHING : STINT_TOLD_TRAINING;
 	counter(s)->count += !rc;
 	return rc;
 }
@@ -634,7 +636,10 @@ int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *pr
 	if (!s->ranks && stint_shares_parameters(s->model))
 		return alone(s);
 	int rc = start(s, 0, valid > 0 ? valid : INT64_MAX, 0, probe);
-	return rc ? rc : s->device->finish(s, 0);
+	if (!rc)
+		rc = s->device->finish(s, 0);
+	s->told = rc ? STINT_TOLD_NOTHING : STINT_TOLD_EVALUATION;
+	return rc;
 }
 
 int stint_eval(stint_step *s, int64_t valid)
@@ -645,6 +650,20 @@ int stint_eval(stint_step *s, int64_t valid)
 double stint_loss(const stint_step *s)
 {
 	return s->loss;
+}
+
+double stint_loss_part(const stint_step *s, int k)
+{
+	const struct stint_model *m = s->model;
+	double wide = NAN;
+	float single;
+	if (k < 0 || k >= m->nloss || s->told == STINT_TOLD_NOTHING)
+		return NAN;
+	const size_t offset = s->told == STINT_TOLD_TRAINING ? m->loss[k].offset_train
+							     : m->loss[k].offset_eval;
+	if (m->loss_dtype == STINT_F64)
+		return s->device->get(s, offset, &wide, sizeof wide) ? NAN : wide;
+	return s->device->get(s, offset, &single, sizeof single) ? NAN : (double)single;
 }
 
 const char *stint_message(const stint_step *s)

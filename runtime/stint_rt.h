@@ -86,6 +86,24 @@ struct stint_probe {
 	void (*took)(void *user, int index, double us);
 };
 
+/* What a loss was asked for with: a number, or a word ("sum", of "reduction"). */
+struct stint_loss_option {
+	const char *name, *word; /* word NULL: the number holds */
+	double number;
+};
+
+/* One of the losses whose sum, each times its weight, is trained. */
+struct stint_loss_term {
+	const char *name; /* it is told by: "cross-entropy" */
+	const char *kind; /* the same, whatever it is called; NULL: the model computes it */
+	const char *text; /* as it was asked for: "0.5*cross-entropy:label_smoothing=0.1" */
+	double weight;
+	int target;                             /* resident; -1: none */
+	int output;                             /* the first that it reads; -1: none of `output` */
+	const struct stint_loss_option *option; /* ended by no name; NULL: none */
+	size_t offset_train, offset_eval;       /* of its value, before the weight */
+};
+
 /* Handled by the functions below only. */
 typedef struct stint_step stint_step;
 
@@ -102,9 +120,9 @@ struct stint_model {
 	const struct stint_library *library; /* NULL: nlib is 0 */
 	const struct stint_gpu_model *gpu;   /* NULL: not for a GPU */
 	const struct stint_step_info *train_info, *eval_info;
-	int control, lr;                      /* residents; -1: the model has none */
-	int target;                           /* resident; -1: none */
-	const char *loss_name, *loss_options; /* "cross-entropy", "label_smoothing=0.1"; NULL */
+	int control, lr; /* residents; -1: the model has none */
+	int nloss;       /* whose sum is trained; 0: the step has no loss */
+	const struct stint_loss_term *loss;
 	size_t loss_offset_train, loss_offset_eval; /* SIZE_MAX: no loss */
 	int loss_dtype;
 	int shards; /* micro-batches of a training step: it takes the rows of its inputs in so many
@@ -127,7 +145,7 @@ struct stint_model {
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 18 };
+enum { STINT_RT_VERSION = 19 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
  * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is
@@ -191,6 +209,9 @@ int stint_rows(stint_step *s, int64_t rows);
 int stint_eval(stint_step *s, int64_t valid);
 int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *probe);
 double stint_loss(const stint_step *s); /* of the last train or eval */
+/* Of the same the k-th of the losses that it is the sum of, before its weight; NaN: there is none.
+ */
+double stint_loss_part(const stint_step *s, int k);
 const char *stint_message(const stint_step *s);
 
 #ifdef __cplusplus

@@ -149,6 +149,7 @@ struct stint_step {
 	int64_t rows;        /* that the next training step takes; 0: all */
 	int running;         /* a training step has been started and not finished */
 	double loss;
+	enum { STINT_TOLD_NOTHING, STINT_TOLD_TRAINING, STINT_TOLD_EVALUATION } told; /* last */
 	char message[256];
 };
 

@@ -1,4 +1,4 @@
-"""Make the examples' ONNX files, with random initial weights: mlp, cnn, resnet, vgg, gpt, lines.
+"""Make the examples' ONNX files, with random initial weights: mlp, cnn, resnet, vgg, gpt, heads, lines.
 
     python3 examples/models/make.py [NAME ...]
 
@@ -128,6 +128,20 @@ class Vgg(nn.Sequential):
                 nn.init.zeros_(m.bias)
 
 
+class Heads(nn.Module):
+    """Three layers for 28x28 images, 10 classes, and a head behind the first layer that is for training alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Sequential(nn.AvgPool2d(2), nn.Flatten(), nn.Linear(196, 64), nn.ReLU())
+        self.early = nn.Linear(64, 10)
+        self.rest = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+
+    def forward(self, x):
+        h = self.first(x)
+        return self.rest(h), self.early(h)
+
+
 def image():
     return torch.randn(2, 1, 28, 28)
 
@@ -137,6 +151,7 @@ MODELS = {
     "cnn": (Cnn, image),
     "resnet": (ResNet, image),
     "vgg": (Vgg, lambda: torch.randn(2, 3, 64, 64)),
+    "heads": (Heads, image),
     "gpt": (Gpt, lambda: torch.randint(0, 128, (2, 64))),
     "lines": (Lines, lambda: torch.randint(0, 128, (2, 32))),
 }
@@ -146,12 +161,12 @@ def make(name):
     model, example = MODELS[name]
     torch.manual_seed(0)
     name_in = "tokens" if name in ("gpt", "lines") else "image"
+    outputs = ["logits", "early"] if name == "heads" else ["logits"]
     symbolic = {0: "batch", 1: "length"} if name == "lines" else {0: "batch"}
     torch.onnx.export(
         model().train(), (example(),), HERE / f"{name}.onnx", dynamo=False, opset_version=17,
         training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-        input_names=[name_in], output_names=["logits"],
-        dynamic_axes={name_in: symbolic, "logits": symbolic})
+        input_names=[name_in], output_names=outputs, dynamic_axes={n: symbolic for n in [name_in, *outputs]})
 
 
 if __name__ == "__main__":

@@ -118,7 +118,12 @@ class Step:
 
     @property
     def target(self) -> Array | None:
-        return next(iter(self._values(lib.STINT_KIND_TARGET).values()), None)
+        return next(iter(self.targets.values()), None)
+
+    @property
+    def targets(self) -> dict[str, Array]:
+        """Of several losses each one's, by name."""
+        return self._values(lib.STINT_KIND_TARGET)
 
     def parameters(self) -> dict[str, Array]:
         """By the model's names: views of the arena, to be read and written. Those that were frozen when the step was compiled
@@ -171,6 +176,14 @@ class Step:
         if rows is not None and len(counts) > 1:
             raise ValueError(f"as many rows of each {what}, not {sorted(counts)}")
         return max(counts, default=0)
+
+    def losses(self) -> dict[str, float]:
+        """Each of the losses whose sum is trained, in the last step or evaluation, before its weight; NaN: there was none."""
+        x, out = ffi.new("struct stint_loss *"), dict[str, float]()
+        with self._lock:
+            while lib.stint_trainer_loss(self._trainer, len(out), x):
+                out[text(x.name)] = float(x.value)
+        return out
 
     def _with_target(self, x: Data | None, y: Any, call: str) -> None:
         """New inputs with the last batch's targets are a mistake."""

@@ -20,6 +20,7 @@ make_data label 10 t.npy
 make_data bad-label 10 bad.npy
 make_data index 10 i.npy
 make_data f64 10 wide.npy
+make_data x 10 five.npy 5
 make_rows onehot.npy 3 1 0 0 0 1 0 0 0 1 1 0 0 0 1 0 0 0 1 1 0 0 0 1 0 0 0 1 1 0 0
 : >empty.jsonl
 echo junk >junk.jsonl
@@ -45,6 +46,8 @@ make_rows tokens.npy 8 1 2 0 0 0 0 0 0  2 5 1 0 0 0 0 0  2 2 0 0 0 0 0 0  1 1 1 
 make_rows kind.npy 1 0 2 1 0
 compiled lengths sentence.onnx --loss cross-entropy --dim T=4,8
 compiled trained linear.onnx --loss cross-entropy
+make_model two two.onnx
+compiled several two.onnx --loss cross-entropy:output=y --loss mse:output=z,name=wide
 compiled own own_loss.onnx --loss output:cost
 compiled linked beside.onnx --loss cross-entropy --link-weights --freeze low
 compiled pieces linear.onnx --loss cross-entropy --micro-batch 1 --ranks 2 --shard parameters:1

@@ -135,14 +135,14 @@ static void views_alone(void **state)
 {
 	struct model_test *t = *state;
 	const struct lower_options lower = {.mode = LOWER_TRAIN};
-	const struct loss_spec none = {.none = true};
+	const struct loss_list none = {0};
 	struct graph *g;
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2");
 	Onnx__NodeProto *n = model_node(t, "Identity", "", "x", "y");
 	model_output(t, "y");
 	model_accepted(t);
 	assert_int_equal(graph_lower(t->g, &lower, &g), ST_OK);
-	assert_int_equal(graph_attach_loss(g, &none), ST_OK);
+	assert_int_equal(graph_attach_losses(g, &none), ST_OK);
 	assert_ptr_equal(tensor_storage(g->output[0]), g->output[0]);
 	assert_string_equal(g->output[0]->name, "y");
 	assert_int_equal(graph_verify(g), ST_OK);
@@ -150,7 +150,7 @@ static void views_alone(void **state)
 	n->input[0] = "k";
 	model_accepted(t);
 	assert_int_equal(graph_lower(t->g, &lower, &g), ST_OK);
-	assert_int_equal(graph_attach_loss(g, &none), ST_INVALID);
+	assert_int_equal(graph_attach_losses(g, &none), ST_INVALID);
 	test_said(t, "computes nothing");
 }
 
