@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codegen/parts.h"
+#include "graph/op_loss.h"
 #include "graph/pass.h"
 
 const char *dtype_text(enum dtype t)
@@ -340,6 +341,36 @@ static void print_losses(const struct schedule *train, const struct schedule *ev
 	text_puts(t, n ? "};\n" : "");
 }
 
+/* The step at which the caller computes the loss; -1: none. */
+static int outside_step(const struct schedule *s)
+{
+	for (int i = 0; s && i < s->plan->nstep; i++)
+		if (s->call[i].node.op->role == ROLE_OUTSIDE)
+			return i;
+	return -1;
+}
+
+/* name, dtype, rank, dim, bytes, value, gradient */
+static void print_outside(const struct schedule *s, struct text *t)
+{
+	const int step = outside_step(s);
+	if (step < 0)
+		return;
+	const struct call *c = &s->call[step];
+	const struct outside_loss *o = c->node.param;
+	text_puts(t, "\nstatic const struct stint_outside outsides[] = {\n");
+	for (int k = 0; k < c->node.nin; k++) {
+		const struct tensor *x = c->node.in[k];
+		text_puts(t, "\t{");
+		text_literal(t, o->name[k]);
+		text_puts(t, ", ");
+		print_shape(x, t);
+		text_add(t, ", %" PRId64 ", %s, %s},\n", tensor_bytes(x), s->place[c->in[k]].name,
+			c->out[1 + k] < 0 ? "SIZE_MAX" : s->place[c->out[1 + k]].name);
+	}
+	text_puts(t, "};\n");
+}
+
 /* A GPU's step brings the text of its kernels. */
 static void print_gpu(const struct schedule *train, const struct target *target,
 	const struct codegen_input *in, struct text *t)
@@ -393,6 +424,11 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 		text_add(t, "\t.nloss = %d,\n\t.loss = losses,\n", in->losses->n);
 	print_loss_offset("loss_offset_train", train, loss_of(train), t);
 	print_loss_offset("loss_offset_eval", eval, loss_of(eval), t);
+	if (outside_step(train) >= 0) {
+		const struct call *c = &train->call[outside_step(train)];
+		text_add(t, "\t.noutside = %d,\n\t.outside = outsides,\n\t.outside_loss = %s,\n",
+			c->node.nin, train->place[c->out[0]].name);
+	}
 	text_add(t, "\t.loss_dtype = %s,\n", dtype_text(g->loss ? g->loss->dtype : g->real));
 	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
 	text_literal(t, in->whole_batch);
@@ -443,6 +479,7 @@ void print_tables(const struct schedule *train, const struct schedule *eval,
 	if (eval->gp->graph->target->cuda)
 		print_next(train ? train : eval, t);
 	print_outputs(eval, t);
+	print_outside(train, t);
 	print_library(ks, t);
 	print_machine_check(ks, in, t);
 	print_losses(train, eval, in, t);

@@ -112,11 +112,15 @@ enum status graphs_train(
 enum status graphs_forward(const struct graph *imported, const struct graph_options *o,
 	enum lower_mode mode, struct graph **out)
 {
+	static const struct loss_list none;
+	struct graph_options alone = *o;
 	TRY(lowered(imported, o, mode, out));
 	if (o->share_least) /* the residents are training's */
 		(*out)->ranks = o->ranks;
+	if (o->losses && o->losses->n && o->losses->item[0].outside)
+		alone.losses = &none; /* an evaluation has no loss then */
 	if (o->losses)
-		TRY(with_loss(o, !o->no_outputs, out));
+		TRY(with_loss(&alone, !o->no_outputs, out));
 	TRY(graph_prune(*out));
-	return kernels_of(o, 0, out);
+	return kernels_of(&alone, 0, out);
 }

@@ -48,7 +48,8 @@ static int64_t loop_turns(const struct compile_options *o)
  * there is. NULL: nothing is named. */
 static enum status outputs_read(const struct pipeline *p, const char *const **list, bool *all)
 {
-	const char **name = ARENA_ARRAY(p->arena, const char *, p->losses.n *LOSS_OUTPUTS + 2);
+	const char **name = ARENA_ARRAY(
+		p->arena, const char *, p->losses.n *LOSS_OUTPUTS + OUTSIDE_OUTPUTS + 1);
 	int n = 0;
 	if (!name)
 		return diag_nomem(p->diag);
@@ -56,7 +57,7 @@ static enum status outputs_read(const struct pipeline *p, const char *const **li
 	for (int i = 0; i < p->losses.n; i++) {
 		const char *const *output = p->losses.item[i].output;
 		*all |= !output;
-		for (int k = 0; output && output[k] && n < p->losses.n * LOSS_OUTPUTS; k++)
+		for (int k = 0; output && output[k]; k++)
 			if (!name_listed(name, output[k]))
 				name[n++] = output[k];
 	}

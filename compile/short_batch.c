@@ -40,6 +40,8 @@ static bool loss_counts(const struct look *l, const struct loss_spec *spec, stru
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
+	if (spec->outside)
+		return false;
 	if (!spec->op)
 		return true;
 	if (!spec->op->loss->target)

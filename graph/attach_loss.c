@@ -34,6 +34,10 @@ enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *sp
 	const int wanted = spec->op && spec->op->loss->outputs ? spec->op->loss->outputs : 1;
 	const int given = list_length(spec->output);
 	*n = wanted;
+	if (spec->outside) { /* any number, of which the first stands for all */
+		out[0] = g->output[0];
+		return ST_OK;
+	}
 	if (!spec->output && g->noutput != wanted)
 		return ambiguous(g, wanted);
 	for (int i = 0; i < wanted; i++) {
@@ -205,12 +209,41 @@ void graph_warn_of_losses(const struct graph *g, const struct loss_list *losses)
 		warn_of_loss(g, &losses->item[i]);
 }
 
+/* What the caller computes, of these outputs or of all. */
+static enum status outside_loss(
+	struct graph *g, const struct loss_spec *spec, struct tensor **value)
+{
+	struct outside_loss *o = ARENA_NEW(g->arena, struct outside_loss);
+	struct tensor *y[OUTSIDE_OUTPUTS];
+	struct node *n;
+	const int count = spec->output ? list_length(spec->output) : g->noutput;
+	if (!o)
+		return diag_nomem(g->diag);
+	if (count > OUTSIDE_OUTPUTS || count == 0)
+		return ambiguous(g, 1);
+	for (int i = 0; i < count; i++) {
+		y[i] = spec->output ? named_output(g, spec->output[i]) : g->output[i];
+		if (!y[i]) {
+			diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, NULL,
+				"the model has no output '%s'", spec->output[i]);
+			return ambiguous(g, 1);
+		}
+		o->name[i] = y[i]->name;
+	}
+	TRY(graph_node(g, op_by_role(g->table, ROLE_OUTSIDE)->name, "outside", count, y, 1 + count,
+		0, NULL, o, &n));
+	*value = n->out[0];
+	return g->failed;
+}
+
 static enum status attach_loss(
 	struct graph *g, const struct loss_spec *spec, const char *scope, struct loss_term *out)
 {
 	struct loss_inputs in = {.nattr = spec->nattr, .attr = spec->attr};
 	int noutput;
 	*out = (struct loss_term){0};
+	if (spec->outside)
+		return outside_loss(g, spec, &out->value);
 	TRY(graph_loss_outputs(g, spec, &noutput, in.output));
 	if (!spec->op)
 		return own_loss(g, in.output[0], &out->value);

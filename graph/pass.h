@@ -28,7 +28,8 @@ struct loss_spec {
 	const char *name;        /* what it is told by */
 	const char *target;      /* what its target is called; NULL: that of the only loss */
 	double weight;           /* that it is summed with */
-	const struct op_def *op; /* NULL: the model's own */
+	const struct op_def *op; /* NULL: the model's own, or */
+	bool outside;            /* computed by who calls the step, from these outputs */
 	/* Which outputs it reads, or is; ended by NULL. NULL: all that there are. */
 	const char *const *output;
 	int nattr;

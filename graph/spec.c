@@ -247,6 +247,27 @@ static enum status name_outputs(
 	return ST_OK;
 }
 
+/* "FIRST,SECOND" */
+static enum status name_outside(
+	struct arena *a, const char *text, struct loss_spec *out, struct diag *d)
+{
+	const char **name = ARENA_ARRAY(a, const char *, OUTSIDE_OUTPUTS + 1);
+	int n = 0;
+	if (!name)
+		return diag_nomem(d);
+	for (const char *end; text; text = end ? end + 1 : NULL) {
+		end = marked_first(text, ",");
+		if (n == OUTSIDE_OUTPUTS)
+			return diag_fail(d, ST_USAGE, NULL, NULL,
+				"--loss outside: more than %d outputs", OUTSIDE_OUTPUTS);
+		name[n++] = marked_name(a, text, end ? (size_t)(end - text) : strlen(text));
+		if (!name[n - 1])
+			return diag_nomem(d);
+	}
+	out->output = name;
+	return ST_OK;
+}
+
 /* "0.5*LOSS": *loss is what stands behind the weight. */
 static enum status take_weight(const char *text, double *weight, const char **loss, struct diag *d)
 {
@@ -282,6 +303,14 @@ static enum status loss_parse(struct arena *a, const struct op_table *t, const c
 	char *rest = strchr(copy, ':');
 	if (rest)
 		*rest++ = '\0';
+	if (!strcmp(copy, "outside")) {
+		out->outside = true;
+		out->name = copy;
+		if (several)
+			return diag_fail(d, ST_USAGE, NULL, "the caller adds what else there is",
+				"--loss outside goes with no other loss");
+		return rest && *rest ? name_outside(a, rest, out, d) : ST_OK;
+	}
 	if (!strcmp(copy, "output")) {
 		out->name = copy;
 		if (!rest || !*rest)

@@ -60,6 +60,7 @@
 	F(ops_nll) \
 	F(ops_onehot) \
 	F(ops_optimizer) \
+	F(ops_outside) \
 	F(ops_pad) \
 	F(ops_pairs) \
 	F(ops_pool) \

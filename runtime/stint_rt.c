@@ -430,34 +430,61 @@ static int64_t rows_left(const struct stint_model *m, int64_t valid, int64_t k)
 	return valid == INT64_MAX ? valid : valid > before ? valid - before : 0;
 }
 
-static int start(
+/* The shards of a step that this process does: from *begin up to *end. */
+static void own_shards(const stint_step *s, int train, int64_t *begin, int64_t *end)
+{
+	const struct stint_ranks *r = s->ranks;
+	const int64_t shards = train && s->model->shards > 1 ? s->model->shards : 1;
+	*begin = r && train ? stint_tree_first(shards, r->n, r->rank) : 0;
+	*end = r && train ? stint_tree_first(shards, r->n, r->rank + 1) : shards;
+}
+
+/* s->shard, or from where it waits on. */
+static int run_shard(
 	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
 {
 	const struct stint_model *m = s->model;
 	const struct stint_ranks *r = s->ranks;
-	const int64_t shards = train && m->shards > 1 ? m->shards : 1;
-	const int64_t begin = r && train ? stint_tree_first(shards, r->n, r->rank) : 0;
-	const int64_t end = r && train ? stint_tree_first(shards, r->n, r->rank + 1) : shards;
-	int rc = STINT_OK;
+	const stint_step *c = counter(s);
+	const int64_t shards = train && m->shards > 1 ? m->shards : 1, k = s->shard;
+	int64_t begin, end;
+	own_shards(s, train, &begin, &end);
+	s->last = k == end - 1;
+	const int64_t control[STINT_CONTROLS] = {c->seed, c->count, rows_left(m, valid, k), 0, k,
+		stint_tree_nodes(begin, k, NULL), stint_tree_joins(begin, k, shards), s->last,
+		valid};
+	int rc = s->device->start(s, train, control, lr, probe);
+	if (!rc && !s->last)
+		rc = s->device->finish(s, train);
+	if (!rc && !s->last && r)
+		rc = r->finish(s, 0); /* what it has fetched */
+	return rc;
+}
+
+static int begin_step(stint_step *s)
+{
 	if (s->running)
-		return stint_rt_fail(s, STINT_BAD_DATA, "a step of '%s' is running", m->name);
+		return stint_rt_fail(
+			s, STINT_BAD_DATA, "a step of '%s' is running", s->model->name);
 	s->loss = NAN; /* a step that fails has none */
 	s->told = STINT_TOLD_NOTHING;
 	take_turn(s);
-	const stint_step *c = counter(s);
+	return STINT_OK;
+}
+
+static int start(
+	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
+{
+	int64_t begin, end;
+	int rc = begin_step(s);
+	if (rc)
+		return rc;
+	own_shards(s, train, &begin, &end);
 	for (int64_t k = begin; k < end && !rc; k++) {
 		s->shard = k;
-		s->last = k == end - 1;
-		const int64_t control[STINT_CONTROLS] = {c->seed, c->count, rows_left(m, valid, k),
-			0, k, stint_tree_nodes(begin, k, NULL), stint_tree_joins(begin, k, shards),
-			s->last, valid};
-		rc = s->device->start(s, train, control, lr, probe);
-		if (!rc && !s->last)
-			rc = s->device->finish(s, train);
-		if (!rc && !s->last && r)
-			rc = r->finish(s, 0); /* what it has fetched */
+		rc = run_shard(s, train, valid, lr, probe);
 	}
-	return r ? r->finish(s, rc) : rc;
+	return s->ranks ? s->ranks->finish(s, rc) : rc;
 }
 
 static size_t real_bytes(const stint_step *s)
@@ -581,6 +608,11 @@ static int train_start(stint_step *s, double lr, const struct stint_probe *probe
 		return stint_rt_fail(s, STINT_BAD_DATA,
 			"'%s' was compiled with --loss none: it has no training step",
 			s->model->name);
+	if (s->model->noutside)
+		return stint_rt_fail(s, STINT_BAD_DATA,
+			"the loss of '%s' is computed by who calls stint_forward and "
+			"stint_backward",
+			s->model->name);
 	if (s->model->ranks > 1 && !s->ranks)
 		return alone(s);
 	int rc = start(s, 1, s->rows > 0 ? s->rows : INT64_MAX, lr, probe);
@@ -618,6 +650,89 @@ int stint_train_finish(stint_step *s)
 	s->told = rc ? STINT_TOLD_NOTHING : STINT_TOLD_TRAINING;
 	counter(s)->count += !rc;
 	return rc;
+}
+
+/* --- A step in two parts --- */
+
+static const uint64_t NOT_GIVEN = 0x7ff80000f0001234; /* a NaN that nothing computes */
+
+/* Marks a gradient as not given yet, or looks whether it still is. */
+static int is_given(stint_step *s, const struct stint_outside *o, int mark)
+{
+	void *p = o->gradient == SIZE_MAX ? NULL : s->device->at(s, o->gradient);
+	const uint32_t single = 0x7fc01234;
+	const void *nan = o->dtype == STINT_F64 ? (const void *)&NOT_GIVEN : (const void *)&single;
+	const size_t bytes = o->dtype == STINT_F64 ? sizeof NOT_GIVEN : sizeof single;
+	if (!p || o->bytes < bytes)
+		return 1;
+	if (mark)
+		memcpy(p, nan, bytes);
+	return memcmp(p, nan, bytes) != 0;
+}
+
+int stint_forward(stint_step *s)
+{
+	const struct stint_model *m = s->model;
+	int64_t begin, end;
+	if (!m->noutside)
+		return stint_rt_fail(s, STINT_BAD_DATA,
+			"'%s' computes its loss itself: stint_train does the whole step", m->name);
+	if (s->pause.waits)
+		return stint_rt_fail(s, STINT_BAD_DATA,
+			"a forward pass of '%s' waits for stint_backward", m->name);
+	own_shards(s, 1, &begin, &end);
+	int rc = s->running ? STINT_OK : begin_step(s);
+	if (rc)
+		return rc;
+	s->shard = s->running ? s->shard + 1 : begin;
+	rc = run_shard(s, 1, s->rows > 0 ? s->rows : INT64_MAX, 0, NULL);
+	s->running = rc == STINT_PAUSED;
+	for (int i = 0; s->running && i < m->noutside; i++)
+		(void)is_given(s, &m->outside[i], 1);
+	return s->running ? STINT_OK : rc;
+}
+
+/* The loss where the step would have it. */
+static void put_loss(stint_step *s, double loss)
+{
+	void *p = s->device->at(s, s->model->outside_loss);
+	const float single = (float)loss;
+	if (p && s->model->loss_dtype == STINT_F64)
+		memcpy(p, &loss, sizeof loss);
+	else if (p)
+		memcpy(p, &single, sizeof single);
+}
+
+int stint_backward(stint_step *s, double lr, double loss)
+{
+	const struct stint_model *m = s->model;
+	if (!s->pause.waits)
+		return stint_rt_fail(s, STINT_BAD_DATA, "no forward pass of '%s' waits", m->name);
+	for (int i = 0; i < m->noutside; i++)
+		if (!is_given(s, &m->outside[i], 0))
+			return stint_rt_fail(s, STINT_BAD_DATA,
+				"the gradient of output '%s' was not written", m->outside[i].name);
+	put_loss(s, loss);
+	int rc = run_shard(s, 1, s->rows > 0 ? s->rows : INT64_MAX, lr, NULL);
+	if (!rc && !s->last)
+		return STINT_OK;
+	if (s->ranks)
+		rc = s->ranks->finish(s, rc);
+	s->rows = 0;
+	return rc ? (s->running = 0, rc) : stint_train_finish(s);
+}
+
+const void *stint_outside_value(const stint_step *s, int i)
+{
+	const int there = s->pause.waits && i >= 0 && i < s->model->noutside;
+	return there ? s->device->at(s, s->model->outside[i].value) : NULL;
+}
+
+void *stint_outside_gradient(stint_step *s, int i)
+{
+	const int there = s->pause.waits && i >= 0 && i < s->model->noutside;
+	const size_t at = there ? s->model->outside[i].gradient : SIZE_MAX;
+	return at == SIZE_MAX ? NULL : s->device->at(s, at);
 }
 
 int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe)

@@ -148,6 +148,12 @@ struct stint_step {
 	int last;            /* the shard that runs is the step's last here, or its only one */
 	int64_t rows;        /* that the next training step takes; 0: all */
 	int running;         /* a training step has been started and not finished */
+	/* Of a step whose loss is computed outside: where its schedule waits for that. */
+	struct stint_pause {
+		int waits;     /* a forward pass has been made */
+		int row, step; /* the next ones */
+		size_t at;     /* of the rows' words */
+	} pause;
 	double loss;
 	enum { STINT_TOLD_NOTHING, STINT_TOLD_TRAINING, STINT_TOLD_EVALUATION } told; /* last */
 	char message[256];
@@ -159,6 +165,9 @@ extern const struct stint_device stint_rt_cpu;
 /* Opens the first device, compiles the model's kernels, plans its library calls and records both
  * steps as graphs. */
 extern const struct stint_device stint_rt_gpu;
+
+/* What stint_run gives where it waits for the caller: no failure, and no step that is done. */
+enum { STINT_PAUSED = -1 };
 
 /* Returns rc, with a reason, in which %s is `name`. */
 int stint_rt_fail(stint_step *s, int rc, const char *what, const char *name);
