@@ -27,6 +27,10 @@ static bool symbols(struct loaded *l)
 	       symbol(l, "stint_seed", &l->seed) && symbol(l, "stint_train_probed", &l->train) &&
 	       symbol(l, "stint_train_start", &l->train_start) &&
 	       symbol(l, "stint_train_finish", &l->train_finish) &&
+	       symbol(l, "stint_forward", &l->forward) &&
+	       symbol(l, "stint_backward", &l->backward) &&
+	       symbol(l, "stint_outside_value", &l->outside_value) &&
+	       symbol(l, "stint_outside_gradient", &l->outside_gradient) &&
 	       symbol(l, "stint_rows", &l->rows) && symbol(l, "stint_eval_probed", &l->eval) &&
 	       symbol(l, "stint_loss", &l->loss) && symbol(l, "stint_loss_part", &l->loss_part) &&
 	       symbol(l, "stint_message", &l->message);

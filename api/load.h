@@ -22,6 +22,10 @@ struct loaded {
 	int (*train_start)(stint_step *, double);
 	int (*train_finish)(stint_step *);
 	int (*rows)(stint_step *, int64_t);
+	int (*forward)(stint_step *);
+	int (*backward)(stint_step *, double, double);
+	const void *(*outside_value)(const stint_step *, int);
+	void *(*outside_gradient)(stint_step *, int);
 	int (*eval)(stint_step *, int64_t, const struct stint_probe *);
 	double (*loss)(const stint_step *);
 	double (*loss_part)(const stint_step *, int);

@@ -241,6 +241,16 @@ STINT_PUBLIC void stint_trainer_seed(struct stint_trainer *t, int64_t seed);
 STINT_PUBLIC int stint_trainer_parts(const struct stint_trainer *t);
 /* One step: forward, backward, updates. `loss` may be NULL. */
 STINT_PUBLIC int stint_trainer_train(struct stint_trainer *t, double rate, double *loss);
+/* The same of a step whose loss the caller computes (--loss outside:NAME), in two parts, or, of a
+ * batch in parts, in two for each of them. Between them there are the outputs that the loss is of
+ * and their gradients, all of which the caller writes: of the loss of the whole batch. Nothing else
+ * is called meanwhile. `loss` is what stint_trainer_train would tell; NAN where it is not known. */
+STINT_PUBLIC int stint_trainer_forward(struct stint_trainer *t);
+STINT_PUBLIC int stint_trainer_backward(struct stint_trainer *t, double rate, double loss);
+/* Output `index` of these, and where its gradient is to be written (NULL: nothing that is trained
+ * depends on it), both of value's type and shape. 0: there are no more, or none now. */
+STINT_PUBLIC int stint_trainer_outside(
+	const struct stint_trainer *t, size_t index, struct stint_array *value, void **gradient);
 /* The model as it answers when it is not trained, and the loss of the first `rows` rows (0: all).
  * NaN without a loss. Of a batch in micro-batches it takes the first one's rows. */
 STINT_PUBLIC int stint_trainer_eval(struct stint_trainer *t, int64_t rows, double *loss);

@@ -242,6 +242,22 @@ enum status pipeline_optimizer(struct pipeline *p)
 	return ST_OK;
 }
 
+/* A step that waits for its caller does so in this process's memory. */
+static enum status check_outside(const struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	const char *other = o->target == TARGET_CUDA ? "target cuda"
+			    : o->bare                ? "bare"
+			    : o->disk.folder         ? "offload disk"
+			    : o->ranks               ? "ranks"
+			    : o->lengths.n           ? "dim of several lengths"
+						     : NULL;
+	return !p->losses.n || !p->losses.item[0].outside || !other
+		       ? ST_OK
+		       : diag_fail(p->diag, ST_USAGE, NULL, "leave one of them away",
+				 "--loss outside does not go with --%s yet", other);
+}
+
 enum status pipeline_graphs(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
@@ -252,6 +268,7 @@ enum status pipeline_graphs(struct pipeline *p)
 	if (p->forward && o->no_outputs)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
 			"--no-outputs: without a loss there would be nothing to compute");
+	TRY(check_outside(p));
 	const struct graph_options options = graph_options_of(p);
 	if (!p->forward) {
 		TRY(pipeline_optimizer(p));
