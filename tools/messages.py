@@ -54,14 +54,16 @@ def sources(root, endings=("*.c",)):
             yield from sorted((root / folder).rglob(ending))
 
 
+def declared(path):
+    return {name: (int(a or b) - 1, None, "error") for name, a, b in DECLARED.findall(without_comments(path.read_text())) if name not in NO_MESSAGES}
+
+
 def takers(root):
     """The functions that take a message."""
-    found = dict(TAKE)
+    found = {}
     for path in sources(root, ("*.c", "*.h")):
-        for name, a, b in DECLARED.findall(without_comments(path.read_text())):
-            if name not in found and name not in NO_MESSAGES:
-                found[name] = (int(a or b) - 1, None, "error")
-    return found
+        found = declared(path) | found
+    return found | TAKE
 
 
 def kind_of(how, given):
@@ -71,10 +73,11 @@ def kind_of(how, given):
 
 def messages(root):
     """Of each FILE, LINE, KIND, TEXT, HINTS."""
-    take = takers(root)
-    call = re.compile(r"\b(%s)\s*\(" % "|".join(take))
+    all_files = takers(root)
+    call = re.compile(r"\b(%s)\s*\(" % "|".join(all_files))
     for path in sources(root):
         code = without_comments(path.read_text())
+        take = all_files | declared(path) | TAKE  # a file's own function may be called as another's
         for found in call.finditer(code):
             text, hint, how = take[found[1]]
             given = arguments(code, found.end() - 1)
