@@ -131,7 +131,7 @@ def is_said(text, lines, joined):
     known = [p for p in own if len(p) > 3 and p in joined]
     if sum(map(len, known)) >= least and any(sum(len(p) for p in known if p in line) >= least for line in lines):
         return True
-    if sum(map(len, own)) < 8 or any(p not in joined for p in own):
+    if sum(map(len, own)) < (8 if "%s" in text else 6) or any(p not in joined for p in own):
         return False
     longest, whole = max(own, key=len), re.compile(pattern(text))
     return any(whole.search(line) for line in lines if longest in line)
