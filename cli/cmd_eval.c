@@ -307,8 +307,7 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 			"`stint predict` writes what it answers; to compare, compile with a loss",
 			"was compiled with --loss none");
 	TRY(feed_open(a, l, &o->input, &o->target, &o->data, f, d));
-	if (!f->samples)
-		return diag_fail(d, ST_INVALID, NULL, NULL, "there are no samples");
+	TRY(feed_wants_samples(f, d));
 	TRY(evaluation_start(a, l, f, &o->metric, &e, d));
 	/* with values of no checkpoint the data's own */
 	const char *classes = o->data.classes  ? o->data.classes

@@ -80,8 +80,7 @@ static enum status predict(struct prediction *p, const struct predict_args *o)
 	TRY(feed_wants_outputs(&p->l, "predict", p->d));
 	TRY(leave_target_out(p));
 	TRY(feed_open(p->a, &p->without, &o->input, &(struct arg_list){0}, &o->data, &p->f, p->d));
-	if (!p->f.n || !p->f.samples)
-		return diag_fail(p->d, ST_INVALID, NULL, NULL, "there are no samples");
+	TRY(feed_wants_samples(&p->f, p->d));
 	p->f.why = arena_alloc(p->a, (size_t)p->f.batch, sizeof *p->f.why);
 	if (!p->f.why)
 		return diag_nomem(p->d);

@@ -130,6 +130,7 @@ static enum status count_batches(struct training *t)
 			"each epoch leaves out %" PRId64 " of %" PRId64 " samples: %s", left,
 			f->samples, whole);
 	t->batches += left && !whole && !drop;
+	TRY(feed_wants_samples(f, t->diag));
 	if (t->batches == 0)
 		return diag_fail(t->diag, ST_INVALID, NULL, "compile with a smaller --batch",
 			"%" PRId64 " samples do not fill one batch of %" PRId64 "%s%s", f->samples,

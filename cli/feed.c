@@ -108,6 +108,14 @@ enum status feed_wants_outputs(const struct loaded *l, const char *what, struct 
 		what);
 }
 
+enum status feed_wants_samples(const struct feed *f, struct diag *d)
+{
+	const char *file = f->n ? f->bound[0].data.path : f->l->model->name;
+	return f->n && f->samples ? ST_OK
+				  : diag_fail(d, ST_INVALID, &(struct where){.file = file}, NULL,
+					    "there are no samples");
+}
+
 bool feed_sums_loss(const struct stint_loss_term *loss)
 {
 	const struct stint_loss_option *how = load_loss_option(loss, "reduction");

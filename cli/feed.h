@@ -65,6 +65,8 @@ enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_
 	const struct arg_list *targets, const struct data_options *o, struct feed *out,
 	struct diag *d);
 void feed_close(struct feed *f);
+/* Fails where the files hold none. */
+enum status feed_wants_samples(const struct feed *f, struct diag *d);
 
 /* Samples index[0..n), n ≤ batch, into the arena; missing rows repeat the last one. */
 enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d);

@@ -122,11 +122,14 @@ static void fault(struct reader *r, const char *fmt, ...)
 	r->bad = true;
 }
 
+/* Of entry i of a list of `what`; NULL: of the plan itself. */
 static int64_t whole(struct reader *r, const json_t *o, const char *key, const char *what, int i)
 {
 	const json_t *v = json_object_get(o, key);
-	if (!json_is_integer(v))
+	if (!json_is_integer(v) && what)
 		fault(r, "%s %d: \"%s\" is not a whole number", what, i, key);
+	else if (!json_is_integer(v))
+		fault(r, "\"%s\" is not a whole number", key);
 	return json_integer_value(v);
 }
 
@@ -276,8 +279,8 @@ static void read_plan(struct reader *r, const json_t *root, struct plan *plan)
 		return;
 	}
 	plan->feasible = true;
-	plan->arena_bytes = whole(r, root, "arena_bytes", "plan", 0);
-	plan->peak_bytes = whole(r, root, "peak_bytes", "plan", 0);
+	plan->arena_bytes = whole(r, root, "arena_bytes", NULL, 0);
+	plan->peak_bytes = whole(r, root, "peak_bytes", NULL, 0);
 	const json_t *cost = json_object_get(root, "cost");
 	plan->cost_once = number(r, cost, "once");
 	plan->cost_total = number(r, cost, "total");
