@@ -74,10 +74,10 @@ void graph_warn_of_loss(const struct graph *g, const struct loss_spec *spec);
 /* Requires a lowered graph. Sets g->loss and, for a named loss, adds the target input. */
 enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec);
 
-/* Requires g->loss, no backward pass yet. Records make in pieces what is large (op.h, `split`);
+/* Requires g->loss, no backward pass yet. Records make in chunks what is large (op.h, `chunk`);
  * outputs of the model that nothing makes whole any more become NULL; a new graph in *out. The
- * pieces' nodes run late, each piece's backward pass right after its forward pass. */
-enum status graph_split(const struct graph *in, struct graph **out);
+ * chunks' nodes run late, each chunk's backward pass right after its forward pass. */
+enum status graph_chunk(const struct graph *in, struct graph **out);
 
 /* Dynamic loss scaling from here on: the loss's gradient is a scale kept as state, and where a
  * gradient is not finite the updates change nothing. */
