@@ -159,7 +159,8 @@ def main():
         copy_tree(x.source, x.work)
     else:
         (x.work / "build").mkdir()
-        (x.work / "examples").symlink_to(x.source / "examples")
+        for folder in ("examples", "ops"):
+            (x.work / folder).symlink_to(x.source / folder)
         (x.work / "build/stint").symlink_to(x.stint)
     if x.fifth:
         fifth(x.work / "data")
