@@ -254,7 +254,7 @@ static enum status take_split(struct arena *a, const char *text, struct options 
 }
 
 /* "state", "none", "parameters" or "parameters:SIZE" */
-static enum status take_shard(struct arena *a, const char *text, struct options *o, struct diag *d)
+static enum status take_share(struct arena *a, const char *text, struct options *o, struct diag *d)
 {
 	static const char parameters[] = "parameters";
 	static const int64_t usual = 16384; /* what takes about as long to send as a message */
@@ -263,8 +263,8 @@ static enum status take_shard(struct arena *a, const char *text, struct options 
 	struct plan_budget b = {BUDGET_BYTES, usual, 0};
 	(void)a;
 	c->share_least = 0;
-	c->shard = strcmp(text, "none") ? SHARD_STATE : SHARD_NONE;
-	if (c->shard == SHARD_NONE || !strcmp(text, "state"))
+	c->share = strcmp(text, "none") ? SHARE_STATE : SHARE_NONE;
+	if (c->share == SHARE_NONE || !strcmp(text, "state"))
 		return ST_OK;
 	if (strncmp(text, parameters, sizeof parameters - 1) != 0 || (*size && *size != ':'))
 		return diag_fail(d, ST_USAGE, NULL, NULL,
@@ -335,7 +335,7 @@ static const struct option table[] = {
 		"a step takes the batch in parts of N and updates once; auto: the fastest that fits"),
 	VALUE("ranks", OPTION_SIZE, compile.ranks, COMMAND_ALL, "N",
 		"for N processes, no more and no fewer, that share the optimizer's states"),
-	SPECIAL("shard", take_shard, "WHAT",
+	SPECIAL("shard", take_share, "WHAT",
 		"what they share: state (default), none, or parameters[:SIZE]: those of SIZE (16KiB) or "
 		"more, too"),
 	SPECIAL("split", take_split, "N[:NODE]|auto",

@@ -133,7 +133,7 @@ static enum status take_link(struct options *o, struct plan_ranks *asked, struct
 	else if (!asked->only)
 		o->compile.ranks = 0;
 	else if (!options_given(o, "shard"))
-		o->compile.shard = SHARD_NONE;
+		o->compile.share = SHARE_NONE;
 	return ST_OK;
 }
 

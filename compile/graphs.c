@@ -33,7 +33,7 @@ static enum status with_loss(const struct graph_options *o, bool whole, struct g
 	dump(o, STAGE_LOSS, *g);
 	if (o->no_outputs)
 		(*g)->noutput = 0;
-	return whole ? ST_OK : graph_split(*g, g);
+	return whole ? ST_OK : graph_chunk(*g, g);
 }
 
 /* What runs in each turn of loops that are one node: as in the step, but that layouts and types are

@@ -188,7 +188,7 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 		.shards = p->parts.shards > 1 ? p->parts.shards : 0,
 		.rows = o->import.batch / p->parts.shards,
 		.ranks = o->ranks,
-		.pieces = o->shard == SHARD_STATE,
+		.pieces = o->share == SHARE_STATE,
 		.share_least = o->share_least,
 		.no_outputs = o->no_outputs != 0,
 		.scale_loss = o->precision == PRECISION_FP16,

@@ -192,7 +192,7 @@ struct node {
 	 * of nin tensors. The planner picks. */
 	int nalt;
 	struct tensor ***alt;
-	/* Its place in the listed order is right before its first reader (graph_split). */
+	/* Its place in the listed order is right before its first reader (graph_chunk). */
 	bool late;
 	/* The record's library calls that may do it, the usual one first; none: way 0. */
 	int nway, way[WAYS_MAX];
@@ -261,7 +261,7 @@ struct graph {
 	int ninput, noutput;
 	struct tensor **input; /* TR_INPUT, in the model's order */
 	/* The model's outputs, in its order; NULL: one that training never makes whole
-	 * (graph_split). */
+	 * (graph_chunk). */
 	struct tensor **output;
 	/* Set by graph_attach_loss: what is trained, and the losses of which it is the sum. */
 	struct tensor *loss;

@@ -85,10 +85,10 @@ void graph_warn_of_losses(const struct graph *g, const struct loss_list *losses)
  * all that name the same. Without losses there is a step all the same. */
 enum status graph_attach_losses(struct graph *g, const struct loss_list *losses);
 
-/* Requires g->loss, no backward pass yet. Records make in pieces what is large (op.h, `split`);
+/* Requires g->loss, no backward pass yet. Records make in chunks what is large (op.h, `chunk`);
  * outputs of the model that nothing makes whole any more become NULL; a new graph in *out. The
- * pieces' nodes run late, each piece's backward pass right after its forward pass. */
-enum status graph_split(const struct graph *in, struct graph **out);
+ * chunks' nodes run late, each chunk's backward pass right after its forward pass. */
+enum status graph_chunk(const struct graph *in, struct graph **out);
 
 /* Dynamic loss scaling from here on: the loss's gradient is a scale kept as state, and where a
  * gradient is not finite the updates change nothing. */

@@ -1,5 +1,5 @@
-/* What is large, in pieces: records that know how rebuild their nodes so that a piece's forward and
- * backward pass are over before the next piece begins. */
+/* What is large, in chunks: records that know how rebuild their nodes so that a chunk's forward and
+ * backward pass are over before the next chunk begins. */
 #include <string.h>
 
 #include "graph/graph_parts.h"
@@ -13,7 +13,7 @@ static void drop_outputs(struct graph *g, const struct graph *from, const struct
 			g->output[i] = NULL;
 }
 
-static enum status split_node(struct graph_copy *c, const struct node *n, bool *dropped)
+static enum status chunk_node(struct graph_copy *c, const struct node *n, bool *dropped)
 {
 	struct tensor **in, **made = ARENA_ARRAY(c->to->arena, struct tensor *, n->nout);
 	struct node *copied;
@@ -23,8 +23,8 @@ static enum status split_node(struct graph_copy *c, const struct node *n, bool *
 	c->to->phase = n->phase;
 	graph_copy_for(c, n);
 	TRY(graph_copy_list(c, n->nin, n->in, &in));
-	if (n->op->split)
-		TRY(n->op->split(c->to, c->from, n, in, made));
+	if (n->op->chunk)
+		TRY(n->op->chunk(c->to, c->from, n, in, made));
 	TRY(c->to->failed);
 	if (!n->nout || !made[0])
 		return graph_copy_node(c, n, &copied);
@@ -37,18 +37,18 @@ static enum status split_node(struct graph_copy *c, const struct node *n, bool *
 	return ST_OK;
 }
 
-enum status graph_split(const struct graph *in, struct graph **out)
+enum status graph_chunk(const struct graph *in, struct graph **out)
 {
 	struct graph_copy c;
-	bool *split = ARENA_ARRAY(in->arena, bool, in->nnode);
+	bool *chunked = ARENA_ARRAY(in->arena, bool, in->nnode);
 	TRY(graph_copy_begin(&c, in));
-	if (!split)
+	if (!chunked)
 		return diag_nomem(in->diag);
 	for (int i = 0; i < in->nnode; i++)
-		TRY(split_node(&c, in->node[i], &split[i]));
+		TRY(chunk_node(&c, in->node[i], &chunked[i]));
 	TRY(graph_copy_end(&c, out));
 	for (int i = 0; i < in->nnode; i++)
-		if (split[i])
+		if (chunked[i])
 			drop_outputs(*out, in, in->node[i]);
 	TRY(graph_prune(*out));
 	return graph_verify(*out);

@@ -10,7 +10,7 @@
 
 enum { X, TARGET, CONTROL, WEIGHT };
 
-/* Rows are split where scores are more than two chunks, by their elements (ops/target_op.h). */
+/* Rows are taken in chunks where scores are more than two, by their elements (ops/target_op.h). */
 enum { CHUNKS_MAX = 64, ROWS_STEP = 128 };
 
 /* Where scores come from: rows times weight, plus a bias perhaps. */
@@ -60,7 +60,7 @@ static bool find_head(const struct graph *from, const struct tensor *x, struct h
 	       n->in[1]->rank == 2 && !node_int(n, "transA", 0) && n->out[0]->dim[1] == classes;
 }
 
-static bool splits(const struct graph *from, const struct node *n)
+static bool wants_chunks(const struct graph *from, const struct node *n)
 {
 	const struct tensor *x = n->in[X];
 	struct head h;
@@ -125,11 +125,11 @@ static struct tensor *chunk_loss(struct graph *g, const struct node *n, const st
 		(struct tensor *[]){x, labels, NULL, weight}, sizeof attr / sizeof *attr, attr);
 }
 
-enum status crossentropy_split(struct graph *g, const struct graph *from, const struct node *n,
+enum status crossentropy_chunk(struct graph *g, const struct graph *from, const struct node *n,
 	struct tensor *const *in, struct tensor **out)
 {
 	struct head h;
-	if (!splits(from, n) || !find_head(NULL, in[X], &h))
+	if (!wants_chunks(from, n) || !find_head(NULL, in[X], &h))
 		return ST_OK;
 	struct tensor *x = h.product->in[0], *weight = n->nin > WEIGHT ? in[WEIGHT] : NULL;
 	const int64_t rows = x->dim[0], each = chunk_rows(g, n, rows, h.product->out[0]->dim[1]);
