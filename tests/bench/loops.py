@@ -7,9 +7,9 @@ For each model a line at no budget, one at `min`, and one at a budget for as man
 `min`, and those of the carries that are more): CPU seconds of `stint plan` and of `stint compile` (user and system, its
 compilers included, nothing kept), lines of step.c, the arena, what is kept, and a step's time (median of `stint bench`).
 
-For the last of them also, over what Revolve's schedule counts for so many places (of T turns, T - 1 states, by the recurrence of
-Griewank and Walther's, tried here in full): the bytes at the step where the loop goes back, over what lies there whatever the
-loop keeps, one turn, so many carries and the gradient of one; and turns forward, the loop's own included.
+For the last of them also, over what Revolve's schedule counts (by the recurrence of Griewank and Walther's, here once more; one of
+the places is the state that it works on): the bytes at the step where the loop goes back, over what lies there whatever the loop
+keeps, one turn, so many carries and the gradient of one; and turns forward, the loop's own but the last included.
 
 --unrolled: the same of the loop unrolled, if that compiles within so many seconds, and the ratio of the steps' times: the
 median of 7 pairs, one after the other."""
@@ -34,8 +34,12 @@ def spent(*command, limit=None):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout + done.stderr
 
 
+def words_of(case):
+    return [str(case / "model.onnx"), *(case / "options").read_text().split(), "--optimizer", "sgd:lr=0.1", "--threads", "2"]
+
+
 def compiled(stint, case, out, *options, limit=None):
-    words = [str(case / "model.onnx"), *(case / "options").read_text().split(), "--optimizer", "sgd:lr=0.1", "--threads", "2", *options]
+    words = [*words_of(case), *options]
     plan, _ = spent(stint, "plan", *words, limit=limit)
     seconds, told = spent(stint, "compile", *words, "--no-cache", "-o", str(out), limit=limit)
     kept = re.search(r"kept for the backward pass: ([^\n]*)", told)
@@ -47,7 +51,7 @@ def compiled(stint, case, out, *options, limit=None):
 
 
 def step_ms(stint, folder):
-    return json.loads(spent(stint, "bench", str(folder), "--steps", "5", "--json")[1].splitlines()[0])["step_ms"]
+    return json.loads(spent(stint, "bench", str(folder), "--steps", "3", "--json")[1].splitlines()[0])["step_ms"]
 
 
 def going_back(folder):
@@ -76,18 +80,25 @@ def revolve(turns, places):
 
 
 def at_root(stint, case, work, least):
+    """A budget for so many places: from that of the smallest on, until it is met with them."""
     loop, *_ = going_back(least)
     if loop["keeps"] != "places":
         return
-    places = round(math.sqrt(loop["turns"]))
+    places, got, folder = round(math.sqrt(loop["turns"])), loop, least
     carry = loop["kept_bytes"] // loop["places"]
-    arena = json.loads((least / "plan.json").read_text())["arena_bytes"] + (places - loop["places"]) * carry
+    for _ in range(6):
+        if got["places"] == places:
+            break
+        arena = json.loads((folder / "plan.json").read_text())["arena_bytes"] + (places - got["places"]) * carry
+        folder = work / "root"
+        spent(stint, "compile", *words_of(case), "--budget", str(arena), "--no-build", "-o", str(folder))
+        got, *_ = going_back(folder)
     root = compiled(stint, case, work / "root", "--budget", str(arena))
     loop, whole, beside = going_back(root)
-    counted = beside + loop["turn_bytes"] + (places + 1) * carry
-    forward, fewest = loop["turns"] - 1 + loop["again"], revolve(loop["turns"], places)
-    print(f"{'':31} {places} places: {whole / counted:.3f} times the bytes counted, {forward} turns forward, {forward / fewest:.3f} times the"
-          f" count; step {step_ms(stint, root):.2f} ms", flush=True)
+    counted = beside + loop["turn_bytes"] + (loop["places"] + 1) * carry
+    forward, fewest = loop["turns"] - 1 + loop["again"], revolve(loop["turns"], loop["places"] - 1)
+    print(f"{'':31} {loop['places']} places, {places} being the root: {whole / counted:.3f} times the bytes counted, {forward} turns forward,"
+          f" {forward / fewest:.3f} times the count; step {step_ms(stint, root):.2f} ms", flush=True)
 
 
 def against_unrolled(stint, case, work, loop, limit):
