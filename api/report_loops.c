@@ -22,10 +22,10 @@ static void print_kept(FILE *f, const struct problem_loop *l)
 	case KEEPS_PLACES:
 		fprintf(f,
 			"%skept: carries in %" PRId64
-			" places, %s; a turn back begins with it, and\n"
+			" place%s, %s; a turn back begins with it, and\n"
 			"%s%" PRId64 " turns go forward again, the least for so many places "
 			"(Revolve)\n",
-			indent, l->places, b, indent, l->again);
+			indent, l->places, l->places == 1 ? "" : "s", b, indent, l->again);
 		break;
 	default:
 		fprintf(f, "%skept: nothing\n", indent);

@@ -73,6 +73,7 @@ struct pipeline {
 	const char *base_hash;                 /* of the weights that these stand beside */
 	struct graph *imported, *train, *eval; /* train NULL: forward only */
 	struct graph_problem train_problem, eval_problem;
+	bool tight_turns;    /* one turn of a loop is planned in the least memory */
 	struct costs *costs; /* o->costs, read on first use */
 	struct plan_options plan_options;
 	struct plan_pair plans; /* of both problems */

@@ -67,7 +67,6 @@ enum status graph_copy_begin(struct graph_copy *c, const struct graph *from)
 	c->to->ranks = from->ranks;
 	c->to->pieces = from->pieces;
 	c->to->sliced = from->sliced;
-	c->to->loop_slots = from->loop_slots;
 	return ST_OK;
 }
 

@@ -26,8 +26,7 @@ struct graph *graph_new(struct arena *a, struct diag *d, const char *file,
 		.index = index,
 		.target = target,
 		.real = real,
-		.opset = OPSET_LATEST,
-		.loop_slots = LOOP_SLOTS_INSIDE};
+		.opset = OPSET_LATEST};
 	return g;
 }
 

@@ -287,9 +287,8 @@ struct graph {
 	bool pieces;
 	bool partial; /* nodes of the model were left out (import/not_read.c) */
 	bool sliced;  /* parts of it run slice by slice of the batch (graph/slices.h) */
-	/* Loops of so many turns or more are one node, where they can be; 0: none is. And what of
-	 * them is kept for the backward pass (graph/loop.h). */
-	int64_t loop_turns, loop_slots;
+	/* Loops of so many turns or more are one node, where they can be; 0: none is. */
+	int64_t loop_turns;
 	/* Given to nodes as they are added. */
 	enum node_phase phase;
 	bool last;

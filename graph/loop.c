@@ -55,9 +55,9 @@ const int64_t *loop_places(struct arena *a, const struct loop *l, int64_t *n)
 const char *loop_keeps(struct arena *a, const struct loop *l)
 {
 	return l->slots == LOOP_SLOTS_INSIDE ? "values inside turns"
-	       : l->slots == LOOP_SLOTS_ALL
-		       ? "carries after each turn"
-		       : arena_printf(a, "carries in %" PRId64 " places", l->slots + 1);
+	       : l->slots == LOOP_SLOTS_ALL  ? "carries after each turn"
+					     : arena_printf(a, "carries in %" PRId64 " place%s",
+						       l->slots + 1, l->slots ? "s" : "");
 }
 
 static bool is_carry(const struct loop_place *p, int k)

@@ -58,6 +58,7 @@ enum { LOOP_SLOTS_INSIDE = -2, LOOP_SLOTS_ALL = -1 };
 
 struct loop {
 	int64_t turns, slots;
+	int64_t asks; /* of a loop: the slots that its gradient is to have */
 	int ncarry;
 	/* By carry, the operand that holds it after turns, of the loop's outputs, of the gradient's
 	 * inputs: [turns, ...], or, with slots, one for each and one for the carry before the last

@@ -463,7 +463,7 @@ enum status loop_grad(struct graph *g, const struct node *n, struct tensor *cons
 		b.want[i] &= !again;
 	}
 	b.out = out;
-	out->slots = g->loop_slots;
+	out->slots = l->asks;
 	b.at_dy = n->nin + l->ncarry;
 	b.at_sums = b.at_dy + l->ncarry + b.ncollect;
 	b.at_inside = b.at_sums + n->nin;

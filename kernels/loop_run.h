@@ -32,6 +32,28 @@ struct loop_operand {
 	int64_t bytes;
 };
 
+/* A step of a turn whose kernel may fail: by a code that the runtime has explained (SAID), the
+ * library's, or an index that is out of range. */
+#define LOOP_SAID(call)                                                                            \
+	do {                                                                                       \
+		const int error = (call);                                                          \
+		if (error)                                                                         \
+			return error;                                                              \
+	} while (0)
+#define LOOP_CALL(number, node_, op_, call)                                                        \
+	do {                                                                                       \
+		const int error = (call);                                                          \
+		if (error)                                                                         \
+			return stint_bad_call(s, number, error,                                    \
+				&(const struct stint_step_info){.node = node_, .op = op_});        \
+	} while (0)
+#define LOOP_INDEX(number, node_, op_, call)                                                       \
+	do {                                                                                       \
+		if (call)                                                                          \
+			return stint_bad_index(s, number, bad,                                     \
+				&(const struct stint_step_info){.node = node_, .op = op_});        \
+	} while (0)
+
 struct loop_body {
 	loop_turn *turn;
 	int n;

@@ -181,6 +181,7 @@ static struct loop *loop_new(const struct attempt *a, struct graph *body)
 	struct arena *arena = body->arena;
 	const struct loop plain = {.turns = k->turns,
 		.slots = LOOP_SLOTS_ALL,
+		.asks = LOOP_SLOTS_INSIDE,
 		.ncarry = k->ncarry,
 		.cycle = 1,
 		.last = -1,

@@ -786,6 +786,13 @@ const char *stint_message(const stint_step *s)
 	return s->message;
 }
 
+int stint_bad_call(stint_step *s, int step, int code, const struct stint_step_info *info)
+{
+	snprintf(s->message, sizeof s->message, "step %d (%.40s %.80s): the library returned %d",
+		step + 1, info->op, info->node, code);
+	return STINT_BAD_MACHINE;
+}
+
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info)
 {
 	snprintf(s->message, sizeof s->message,

@@ -183,7 +183,9 @@ int stint_rt_room(size_t bytes);
  * which would do if so many are wanted later. */
 int stint_rt_no_room(stint_step *s, const char *what, size_t bytes, size_t later);
 
-/* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
+/* For who runs steps: record what the library returned, and return STINT_BAD_MACHINE; record
+ * "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
+int stint_bad_call(stint_step *s, int step, int code, const struct stint_step_info *info);
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
 
 /* For generated code: the begin of a sum of x's n numbers over all processes (struct stint_ranks),

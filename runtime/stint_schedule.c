@@ -42,9 +42,7 @@ static int failed(struct run *r, int step, enum stint_fails fails, int code)
 		return code;
 	if (fails == STINT_INDEX)
 		return stint_bad_index(s, step, r->f.bad, info);
-	snprintf(s->message, sizeof s->message, "step %d (%.40s %.80s): the library returned %d",
-		step + 1, info->op, info->node, code);
-	return STINT_BAD_MACHINE;
+	return stint_bad_call(s, step, code, info);
 }
 
 /* Of micro-batches only the last does some things, and where somebody takes the gradients nothing

@@ -11,6 +11,7 @@ make_model rounded rounded.onnx
 make_model snake snake.onnx
 cp "$SOURCE/examples/models/mlp.onnx" "$SOURCE/examples/models/cnn.onnx" .
 cp "$SOURCE/tests/models/cases/gates/new/model.onnx" gates.onnx
+cp "$SOURCE/tests/models/loops/turned/model.onnx" turned.onnx
 cp "$SOURCE/tests/models/cases/gpt2/new/model.onnx" gpt2.onnx
 cp "$SOURCE/tests/models/cases/cnn_fresh/new/model.onnx" fresh.onnx
 head -c 400 /dev/zero >low.bin

@@ -1,11 +1,12 @@
 """Models whose loops stay one node (docs/reference/control-flow.md), as exporters write recurrences, and their gradients.
 
-    python3 tests/oracle/loops.py FOLDER [--full] [NAME...]
+    python3 tests/oracle/loops.py FOLDER [--full] [--turns=N] [NAME...]
 
 writes for each a case as tests/models/loops.sh reads it, FOLDER/NAME: model.onnx, input0.npy ..., target.npy, options,
 tolerance, and reference.safetensors, what PyTorch's autograd makes of the model's nodes in double precision; where data end
 loops, known.onnx too, the model with the counts of turns that PyTorch's loops came to. The committed
-ones, in tests/models/loops, are small; --full makes them of the sizes that tests/bench/loops.py measures, without reference.
+ones, in tests/models/loops, are small; --full makes them of the sizes that tests/bench/loops.py measures, without reference;
+--turns: these with so many turns (of a thousand, unrolled ones take too long to compile).
 """
 import pathlib
 import sys
@@ -15,6 +16,11 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 FULL = "--full" in sys.argv
+TURNS = next((int(a.split("=")[1]) for a in sys.argv if a.startswith("--turns=")), None)
+
+
+def full(turns, *sizes):
+    return (TURNS or turns, *sizes)
 
 
 class Model:
@@ -180,7 +186,7 @@ def scan(model, body, inputs, outputs, n, **attributes):
 def lstm(folder, turns=24, batch=3, width=4, hidden=5):
     """An LSTM cell of one's own: two carries, weights from around the loop, what is collected and what is left."""
     if FULL:
-        turns, batch, width, hidden = 1000, 16, 64, 64
+        turns, batch, width, hidden = full(1000, 16, 64, 64)
     m = Model("lstm")
     m.input("x", turns, batch, width)
     for name, shape in (("W", (width, 4 * hidden)), ("R", (hidden, 4 * hidden)), ("B", (4 * hidden,))):
@@ -207,7 +213,7 @@ def lstm(folder, turns=24, batch=3, width=4, hidden=5):
 def mamba(folder, turns=24, batch=2, width=4, state=3):
     """A selective scan: h = exp(d A) h + d B x, y = h C; what is scanned is made by products."""
     if FULL:
-        turns, batch, width, state = 1024, 4, 64, 16
+        turns, batch, width, state = full(1024, 4, 64, 16)
     m = Model("mamba")
     m.input("x", turns, batch, width)
     m.weight("A", width, state, scale=0.3), m.weight("Wd", width, width), m.weight("Wb", width, state), m.weight("Wc", width, state)
@@ -234,7 +240,7 @@ def mamba(folder, turns=24, batch=2, width=4, state=3):
 def rwkv(folder, turns=20, batch=2, width=6):
     """RWKV's time mixing: the input is carried to the next turn as it is; numerator, denominator and exponent."""
     if FULL:
-        turns, batch, width = 1024, 4, 128
+        turns, batch, width = full(1024, 4, 128)
     m = Model("rwkv")
     m.input("x", batch, turns, width)
     for name in ("Wk", "Wv", "Wr", "Wo"):
@@ -272,7 +278,7 @@ def rwkv(folder, turns=20, batch=2, width=6):
 def ode(folder, turns=20, batch=3, width=4, hidden=6):
     """A neural ODE: Runge and Kutta's method of four stages; a Loop, whose carry alone is read behind it."""
     if FULL:
-        turns, batch, width, hidden = 500, 32, 32, 64
+        turns, batch, width, hidden = full(500, 32, 32, 64)
     m = Model("ode")
     m.input("x", batch, width)
     m.weight("W1", width, hidden), m.weight("b1", hidden), m.weight("W2", hidden, width, scale=0.2), m.weight("b2", width)
@@ -305,7 +311,7 @@ def ode(folder, turns=20, batch=3, width=4, hidden=6):
 def products(folder, turns=24, width=5):
     """A chain of products with the same weight, which is read behind the loop, too; in double precision."""
     if FULL:
-        turns, width = 2000, 200
+        turns, width = full(2000, 200)
     m = Model("products", np.float64)
     m.input("x", width, width)
     m.weight("W", values=np.linalg.qr(m.random.standard_normal((width, width)))[0])
@@ -322,7 +328,7 @@ def products(folder, turns=24, width=5):
 def waves(folder, turns=24, rows=3, columns=5):
     """Five pointwise operators a turn on a large carry."""
     if FULL:
-        turns, rows, columns = 1000, 3000, 100
+        turns, rows, columns = full(1000, 3000, 100)
     m = Model("waves")
     m.input("x", rows, columns), m.input("steps", turns, 1)
     m.weight("a", columns), m.weight("b", columns), m.weight("c", columns)

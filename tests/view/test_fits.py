@@ -135,8 +135,8 @@ def main():
     whole = stint("show", "plan.json", "--graph", "graph.json")
     check(NAME.format(2, "layers.0.weight").rsplit("/", 1)[0][:9] in whole and ".." not in whole, "names are whole where `show` is piped")
     for budget, words, lines in (("100%", "values inside turns", 0), ("min", "carries in 2 places", 2)):
-        stint("compile", os.path.join(source, "tests/models/loops/lstm/model.onnx"), "--loss", "mse", "--optimizer", "sgd",
-              "--budget", budget, "--portable", "--no-build", "-o", "loop")
+        stint("compile", os.path.join(source, "tests/models/loops/products/model.onnx"), "--loss", "mse", "--optimizer", "sgd",
+              "--budget", budget, "--precision", "fp64", "--portable", "--no-build", "-o", "loop")
         stint("show", "loop", "--html", "loop.html")
         fits("loop.html", loops(words, lines))
         check(words in stint("show", "loop"), f"`show` says: {words}")
