@@ -128,6 +128,8 @@ function describeStep(s) {
 	for (let i = opReadsAt[op]; i < opReadsAt[op + 1]; i++)
 		reads.push(lifetimeAt(opReads[i], s));
 	const rows = [["step", `${count(s + 1)} of ${count(nstep)}`], ["phase", PHASES[stepPhase(s)]], ["cost", precise(stepCost(s)) + (data.costs === null ? "" : " µs predicted")], ["live", exactBytes(stepLive[s])]];
+	if (stepWhen(s))
+		rows.push(["runs when", stepWhen(s)]);
 	if (recomputeOf[s] >= 0)
 		rows.push(["run", link(`recompute of step ${count(recomputeOf[s] + 1)}`, () => selectStep(recomputeOf[s]))]);
 	if (forcedAt(s) >= 0)

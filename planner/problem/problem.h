@@ -58,6 +58,8 @@ struct problem_op {
 	int64_t from_disk, to_disk; /* bytes a step that it brings from a file or takes there, and
 				       computes nothing; 0: none */
 	int64_t from_ranks;         /* the same from other processes */
+	int when; /* 1 + the tensor, an input in all ways, that says in each step whether
+		     this op runs or is passed over; 0: it runs. To a plan it runs */
 };
 
 struct problem {
