@@ -367,6 +367,7 @@ static enum status add_op(struct builder *b, struct node *n)
 		.from_disk = n->op->role == ROLE_FETCH ? bytes_moved(n) : 0,
 		.to_disk = n->op->role == ROLE_STORE ? bytes_moved(n) : 0,
 		.from_ranks = bytes_of_others(n),
+		.when = n->when ? 1 + b->index[n->when->id] : 0,
 		.waits = (n->op->traits & OP_WAITS) != 0};
 	if (node_moves(n))
 		op->name = arena_printf(b->a, "%s %s", op->to_disk ? "store" : "fetch", n->name);

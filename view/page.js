@@ -134,6 +134,8 @@ function describeStep(s) {
 		if (stepPhase(s) === 1)
 			rows.push(["kept", again ? `${kept}; ${again}` : kept]);
 	}
+	if (stepWhen(s))
+		rows.push(["runs when", stepWhen(s)]);
 	if (recomputeOf[s] >= 0)
 		rows.push(["run", link(`recompute of step ${count(recomputeOf[s] + 1)}`, () => selectStep(recomputeOf[s]))]);
 	if (forcedAt(s) >= 0)

@@ -105,7 +105,10 @@ static void put_ops(struct text *t, const struct problem *p, const int *choice)
 	text_puts(t, "],\n\"cost\":[");
 	for (int i = 0; i < p->nop; i++)
 		text_add(t, "%s%.6g", i ? "," : "", p->op[i].choice[choice[i]].cost);
-	text_puts(t, "]},\n\"copyOps\":[");
+	text_puts(t, "],\n");
+	/* 1 + the tensor that says whether it runs; 0: it always does */
+	COLUMN(t, "when", p->nop, p->op[i].when);
+	text_puts(t, "},\n\"copyOps\":[");
 	for (int i = 0, n = 0; i < p->nop; i++)
 		if (problem_op_transfers(&p->op[i]))
 			put_int(t, n++, i);

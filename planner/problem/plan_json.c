@@ -31,6 +31,10 @@ static void print_step(const struct problem *p, const struct plan_step *s, struc
 		text_add(out, "{\"op\":%" PRId64, op->id);
 	if (op->has_choices)
 		text_add(out, ",\"choice\":%d", s->choice);
+	if (op->when) {
+		text_puts(out, ",\"when\":");
+		json_text_string(out, p->tensor[op->when - 1].name);
+	}
 }
 
 /* Of the ops that are loops what the graph says, for who reads a plan alone. */
@@ -176,6 +180,15 @@ static int step_op(struct reader *r, const json_t *e, int i)
 	return -1;
 }
 
+/* "when" is a name, for people: the graph says by an id what it is. */
+static void check_when(struct reader *r, const json_t *e, int i, const struct problem_op *op)
+{
+	const json_t *when = json_object_get(e, "when");
+	if (when && (!json_is_string(when) || !op->when))
+		fault(r, "step %d: \"when\" is %s", i,
+			op->when ? "not a string" : "of an op that always runs");
+}
+
 static void read_steps(struct reader *r, const json_t *list, struct plan *plan)
 {
 	int *runs = arena_alloc(r->a, (size_t)r->p->nop + 1, sizeof *runs);
@@ -198,6 +211,7 @@ static void read_steps(struct reader *r, const json_t *list, struct plan *plan)
 			st->choice = (int)json_integer_value(choice);
 		else if (r->p->op[st->op].has_choices)
 			fault(r, "step %d: \"choice\" is missing", i);
+		check_when(r, e, i, &r->p->op[st->op]);
 		st->run = runs[st->op]++;
 	}
 }

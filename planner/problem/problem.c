@@ -298,6 +298,23 @@ static void check_loop(struct validation *v, int o)
 		fault(v, v->p->op[o].name, why, "cannot be such a \"loop\"");
 }
 
+/* What says whether an op runs is read before it does, whichever way that is. */
+static void check_when(struct validation *v, int o)
+{
+	const struct problem_op *op = &v->p->op[o];
+	for (int c = 0; op->when && c < op->nchoice; c++) {
+		const struct problem_choice *way = &op->choice[c];
+		int i = 0;
+		while (i < way->nin && way->in[i] != op->when - 1)
+			i++;
+		if (i == way->nin) {
+			fault(v, op->name, "list it under \"inputs\"",
+				"\"when\" is a tensor that the op does not read");
+			return;
+		}
+	}
+}
+
 static void check_ops(struct validation *v)
 {
 	const struct problem *p = v->p;
@@ -315,6 +332,7 @@ static void check_ops(struct validation *v)
 				"an update op runs exactly once");
 		check_repeats(v, o);
 		check_transfer(v, o);
+		check_when(v, o);
 		for (int k = 0; k < op->nchoice; k++) {
 			check_choice(v, o, &op->choice[k]);
 			if (!size_add(workspace, op->choice[k].workspace, &workspace))

@@ -79,6 +79,8 @@ struct problem_op {
 				       computes nothing; 0: none */
 	int64_t from_ranks;         /* the same from other processes */
 	const struct problem_loop *loop; /* NULL: it is none */
+	int when; /* 1 + the tensor, an input in all ways, that says in each step whether
+		     this op runs or is passed over; 0: it runs. To a plan it runs */
 };
 
 struct problem {

@@ -151,8 +151,8 @@ static int *tensor_list(
 	return out;
 }
 
-/* 1 + the tensor that a transfer names under `key`; 0: it has no such key. */
-static int moved_tensor(struct reader *r, const json_t *o, const char *key, const char *name)
+/* 1 + the tensor that an op names under `key`; 0: it has no such key. */
+static int named_tensor(struct reader *r, const json_t *o, const char *key, const char *name)
 {
 	const json_t *v = json_object_get(o, key);
 	return v ? 1 + tensor_by_id(r, v, name, key) : 0;
@@ -293,12 +293,13 @@ static void read_op(struct reader *r, const json_t *o, int i)
 	op->recomputable = flag(r, o, "recomputable", op->name, true) && op->phase != PHASE_UPDATE;
 	op->optional = flag(r, o, "optional", op->name, false);
 	op->waits = flag(r, o, "waits", op->name, false);
-	op->offloads = moved_tensor(r, o, "offload", op->name);
-	op->fetches = moved_tensor(r, o, "fetch", op->name);
+	op->offloads = named_tensor(r, o, "offload", op->name);
+	op->fetches = named_tensor(r, o, "fetch", op->name);
 	op->from_disk = whole(r, o, "from_disk", op->name, false, 0);
 	op->to_disk = whole(r, o, "to_disk", op->name, false, 0);
 	op->from_ranks = whole(r, o, "from_ranks", op->name, false, 0);
 	op->loop = read_loop(r, o, op->name);
+	op->when = named_tensor(r, o, "when", op->name);
 	read_pairs(r, o, op);
 	read_choices(r, o, op, &base);
 	if (r->nomem)
@@ -541,6 +542,8 @@ static void print_op(const struct problem *p, const struct problem_op *op, struc
 		loop_print(op->loop, true, out);
 		text_puts(out, "}");
 	}
+	if (op->when)
+		text_add(out, ",\"when\":%" PRId64, p->tensor[op->when - 1].id);
 	if (op->has_choices)
 		print_choices(p, op, out);
 	text_puts(out, "}");

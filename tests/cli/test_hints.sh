@@ -56,6 +56,7 @@ expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 
 expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 4 --threads 1 --portable -o one
 expect 0 stint bench one --steps 2 --costs-out costs.json
 cp "$SOURCE/tests/models/branches/mean/model.onnx" mean.onnx
+cp "$SOURCE/tests/models/branches/again/model.onnx" again.onnx
 make_data x 4 four.npy
 make_data label 4 four.t.npy
 echo "batch 4" >options.txt

@@ -1,7 +1,7 @@
-"""All tensors of the second file have the same bytes in the first; what else the first has is zeros: what a step does not run,
-because data say so, and a model that knows it does not have.
+"""All tensors of the second file have the same bytes in the first; what else the first has is zeros or, where a folder tells the
+values before, as it was: what a step does not run, because data say so, and a model that knows it does not have.
 
-    python3 agrees.py FILE.safetensors KNOWN.safetensors
+    python3 agrees.py FILE.safetensors KNOWN.safetensors [FOLDER]
 """
 import json
 import sys
@@ -15,6 +15,14 @@ def read(path):
 
 
 data, known = read(sys.argv[1]), read(sys.argv[2])
-bad = [k for k in known if data.get(k) != known[k]] + [k for k in data if k not in known and any(data[k])]
+before = read(f"{sys.argv[3]}/weights.safetensors") if len(sys.argv) > 3 else {}
+
+
+def untouched(name):
+    value = before.get(name.removeprefix("buffer/")) if not name.startswith("grad/") else None
+    return data[name] == value if value is not None else not any(data[name])
+
+
+bad = [k for k in known if data.get(k) != known[k]] + [k for k in data if k not in known and not untouched(k)]
 print(len(known), "tensors and", len(data) - len(known), "of what is not run;", *(bad or ["alike"]))
-sys.exit(bool(bad) or len(data) <= len(known) or "loss" not in known)
+sys.exit(bool(bad) or len(data) <= len(known) or not known)

@@ -73,6 +73,12 @@ def fits(page, look=lambda b, width: None):
             look(b, width)
 
 
+def branches(b, width):
+    same(b.js("[...document.querySelectorAll('.thead [role=columnheader]')].map((e) => e.innerText)").count("runs only when"), 1,
+         "a column for what may not run")
+    same(b.js("[...document.querySelectorAll('.tr .why')].filter((e) => e.textContent.startsWith('when /decoder')).length"), 5, "which steps")
+
+
 def names_and_columns(recomputes):
     def look(b, width):
         same(b.js("[...document.querySelectorAll('.thead [role=columnheader]')].map((e) => e.innerText)").count("run again"),
@@ -127,6 +133,13 @@ def main():
         number[0] += 1
         return NAME.format(number[0], text)
 
+    g = graphs.chain(24, "a chain", name)
+    for op in g.ops[4:9]:
+        op["when"] = op["inputs"][0]
+    g.save("graph.json")
+    stint("plan", "--graph", "graph.json", "--keep-all", "-o", "plan.json")
+    stint("show", "plan.json", "--html", "when.html")
+    fits("when.html", branches)
     graphs.chain(24, "a chain", name).save("graph.json")
     for label, how in (("again", ["--budget", "50%"]), ("once", ["--keep-all"])):
         stint("plan", "--graph", "graph.json", *how, "-o", "plan.json")
