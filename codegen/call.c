@@ -36,13 +36,8 @@ static void print_ints(struct emit *e, const struct call_arg *a)
 
 static void print_double(struct emit *e, double v)
 {
-	char buf[40];
-	if (e->g->real == DT_F64) {
-		emit(e, "%s", emit_real(e, v, buf));
-		return;
-	}
-	snprintf(buf, sizeof buf, "%.17g", v);
-	emit(e, "%s%s", buf, strpbrk(buf, ".en") ? "" : ".0");
+	char buf[LITERAL_TEXT];
+	emit(e, "%s", literal_text(v, false, buf));
 }
 
 static void print_arg(struct emit *e, const struct call_arg *a)
@@ -268,10 +263,6 @@ static void print_turns(struct emit *e, const struct kernel_call *c)
 	emit(e, ", ");
 }
 
-/* As keep a device busy: more would work out a value for each of them, which takes longer than
- * their turns. */
-enum { BUSY_BLOCKS = 2048 };
-
 /* The launch: by the call's own tasks, or as its turns allow. */
 static void add_stage(struct emit *e, const struct kernel_call *c)
 {
@@ -283,8 +274,8 @@ static void add_stage(struct emit *e, const struct kernel_call *c)
 	} else if (c->turns) {
 		shape = launch_of_turns(c->turns, has_own_scratch(c), e->g->target->threads);
 	}
-	if (c->before && shape.blocks > BUSY_BLOCKS)
-		shape.blocks = BUSY_BLOCKS;
+	if (c->before)
+		launch_no_more_than_busy(&shape);
 	e->stage[e->nstage++] = shape;
 }
 

@@ -186,7 +186,7 @@ void emit_parallel(struct emit *e, double work, int levels)
 
 /* --- How a kernel is launched --- */
 
-enum { MOST_BLOCKS = 1 << 16 };
+enum { MOST_BLOCKS = 1 << 16, BUSY_BLOCKS = 2048 };
 
 int launch_blocks(int64_t blocks)
 {
@@ -204,35 +204,20 @@ struct launch_shape launch_of_turns(int64_t turns, bool own_scratch, int threads
 		.spread = turns};
 }
 
-/* --- Numbers and types --- */
-
-/* The fewest digits that read back as v. */
-static void shortest(bool is_float, double v, char *buf, size_t size)
+void launch_no_more_than_busy(struct launch_shape *s)
 {
-	for (int digits = 1; digits <= 17; digits++) {
-		snprintf(buf, size, "%.*g", digits, v);
-		if (is_float ? strtof(buf, NULL) == (float)v : strtod(buf, NULL) == v)
-			break;
-	}
-	for (char *p = buf; *p; p++)
-		if (*p == ',') /* a caller's locale must not reach the text */
-			*p = '.';
-	if (!strpbrk(buf, ".e"))
-		snprintf(buf + strlen(buf), size - strlen(buf), ".0");
+	if (s->blocks > BUSY_BLOCKS)
+		s->blocks = BUSY_BLOCKS;
 }
 
-const char *emit_real(const struct emit *e, double v, char buf[static 40])
+/* --- Numbers and types --- */
+
+const char *emit_real(const struct emit *e, double v, char buf[static LITERAL_TEXT])
 {
-	bool is_float = e->g->real == DT_F32;
-	if (is_float)
-		v = (double)(float)v;
-	if (isnan(v))
-		return strcpy(buf, "NAN");
-	if (isinf(v))
-		return strcpy(buf, v < 0 ? "-INFINITY" : "INFINITY");
-	shortest(is_float, v, buf, 40);
-	if (is_float)
-		snprintf(buf + strlen(buf), 40 - strlen(buf), "f");
+	const bool is_float = e->g->real == DT_F32;
+	literal_text(is_float ? (double)(float)v : v, is_float, buf);
+	if (is_float && strpbrk(buf, "0123456789"))
+		snprintf(buf + strlen(buf), LITERAL_TEXT - strlen(buf), "f");
 	return buf;
 }
 
