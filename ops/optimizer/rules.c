@@ -117,6 +117,18 @@ const struct op_def ops_rules[] = {
 			{"exp_avg", "beta2 * exp_avg + (1 - beta2) * g"},
 			{"p", "p - rate * (c == c ? R((c > 0) - (c < 0)) : c)"}),
 		.decoupled = true),
+
+	/* ax, the average of the parameter from step t0 on, is a state beside it */
+	OPTIMIZER("stint.AsgdUpdate", "asgd", 30,
+		OPTIONS(RATE(1e-2), {.name = "lambd", .value = 1e-4}, {.name = "alpha", .value = 0.75}, {.name = "t0", .value = 1e6},
+			DECAY(0), MAXIMIZE),
+		STATES({.name = "ax"}, {.name = "eta", .shape = STATE_NUMBER}),
+		ONCE({"rate", "t == 1 ? lr : eta"},
+			{"keep", "1 - lambd * rate"},
+			{"mu", "t - 1 - t0 > 1 ? 1 / (t - 1 - t0) : 1"},
+			{"eta", "lr / EXP(alpha * LOG(1 + lambd * lr * t))"}),
+		EACH({"p", "keep * p - rate * g"},
+			{"ax", "mu == 1 ? p : ax + mu * (p - ax)"})),
 	{0},
 };
 /* clang-format on */

@@ -42,6 +42,7 @@ KINDS = {
     "nadam": torch.optim.NAdam,
     "radam": torch.optim.RAdam,
     "lion": Lion,
+    "asgd": torch.optim.ASGD,
 }
 
 SPECS = """
@@ -72,6 +73,8 @@ radam:beta1=0.5,beta2=0.7,eps=0.1,weight_decay=0.3,maximize=1
 radam:beta2=0.9,weight_decay=0.3,decoupled_weight_decay=1
 lion
 lion:beta1=0.5,beta2=0.7,weight_decay=0.3,maximize=1
+asgd
+asgd:lambd=0.2,alpha=0.5,t0=2,weight_decay=0.1,maximize=1
 """.split()
 
 
