@@ -148,6 +148,17 @@ static void mark_live(struct update *u)
 	}
 }
 
+/* Whether a line reads the option of that name. */
+static bool is_option_read(const struct update *u, const char *name)
+{
+	const struct op_option *option = u->n->op->option;
+	for (int i = 0; option && option[i].name; i++)
+		for (int k = 0; k < u->nline && !strcmp(option[i].name, name); k++)
+			if (expr_reads(&u->line[k].tree, EXPR_OPTION, i))
+				return true;
+	return false;
+}
+
 static enum status read_rule(const struct emit *e, const struct node *n, struct update *u)
 {
 	const struct op_optimizer *o = n->op->optimizer;
@@ -165,6 +176,8 @@ static enum status read_rule(const struct emit *e, const struct node *n, struct 
 			"the record's rule is not understood at \"%s\": %s", x->text + x->at,
 			x->wrong);
 	}
+	if (is_option_read(u, "weight_decay"))
+		u->decay = 0;
 	mark_live(u);
 	return ST_OK;
 }

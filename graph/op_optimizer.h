@@ -69,7 +69,7 @@ struct op_optimizer {
 	 *
 	 * g is the gradient, or by option `maximize` its negative, with option `weight_decay` times
 	 * p added to it; or, where `decoupled` or the option decoupled_weight_decay says so, p is
-	 * shrunk by lr times it before. */
+	 * shrunk by lr times it before. Where a line reads weight_decay, the lines do it all. */
 	const struct op_line *once, *each;
 	bool decoupled;
 	/* Build the update of a parameter, where that is not one node of the record. */

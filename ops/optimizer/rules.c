@@ -129,6 +129,20 @@ const struct op_def ops_rules[] = {
 			{"eta", "lr / EXP(alpha * LOG(1 + lambd * lr * t))"}),
 		EACH({"p", "keep * p - rate * g"},
 			{"ax", "mu == 1 ? p : ax + mu * (p - ax)"})),
+
+	/* Xie et al., "Adan: Adaptive Nesterov Momentum Algorithm for Faster Optimizing Deep Models", 2022, algorithm 1, with
+	 * its authors' defaults; the decay is implicit */
+	OPTIMIZER("stint.AdanUpdate", "adan", 90,
+		OPTIONS(RATE(1e-3), BETAS(0.98, 0.92), BETA("beta3", 0.99), EPS(1e-8), DECAY(0)),
+		STATES({.name = "exp_avg"}, {.name = "exp_avg_diff"}, {.name = "exp_avg_sq"}, {.name = "pre_grad"}),
+		ONCE({"seen", "t > 1"}, {"root", "SQRT(1 - POWER(beta3, t))"}, {"decay", "1 + lr * weight_decay"},
+			{"by_avg", "lr / (1 - POWER(beta1, t))"}, {"by_diff", "lr * beta2 / (1 - POWER(beta2, t))"}),
+		EACH({"diff", "seen * (g - pre_grad)"}, {"ahead", "g + beta2 * diff"},
+			{"exp_avg", "beta1 * exp_avg + (1 - beta1) * g"},
+			{"exp_avg_diff", "beta2 * exp_avg_diff + (1 - beta2) * diff"},
+			{"exp_avg_sq", "beta3 * exp_avg_sq + (1 - beta3) * ahead * ahead"},
+			{"pre_grad", "g"},
+			{"p", "(p - (by_avg * exp_avg + by_diff * exp_avg_diff) / (SQRT(exp_avg_sq) / root + eps)) / decay"})),
 	{0},
 };
 /* clang-format on */
