@@ -186,7 +186,7 @@ void emit_parallel(struct emit *e, double work, int levels)
 
 /* --- How a kernel is launched --- */
 
-enum { MOST_BLOCKS = 1 << 16, BUSY_BLOCKS = 2048 };
+enum { MOST_BLOCKS = 1 << 16 };
 
 int launch_blocks(int64_t blocks)
 {
@@ -202,12 +202,6 @@ struct launch_shape launch_of_turns(int64_t turns, bool own_scratch, int threads
 		.blocks = launch_blocks((turns + BLOCK_THREADS - 1) / BLOCK_THREADS),
 		.threads = BLOCK_THREADS,
 		.spread = turns};
-}
-
-void launch_no_more_than_busy(struct launch_shape *s)
-{
-	if (s->blocks > BUSY_BLOCKS)
-		s->blocks = BUSY_BLOCKS;
 }
 
 /* --- Numbers and types --- */

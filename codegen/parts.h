@@ -71,9 +71,6 @@ bool emit_is_shared(const struct emit *e, double work);
 enum { BLOCK_THREADS = 256 };
 int launch_blocks(int64_t tasks);
 struct launch_shape launch_of_turns(int64_t turns, bool own_scratch, int threads);
-/* In as many blocks as keep a device busy: more would work out a value for each of them, which
- * takes longer than their turns. */
-void launch_no_more_than_busy(struct launch_shape *s);
 
 struct kernel_arg {
 	char kind; /* 'y' or 'x' with the output's or input's position; 'w', scratch */

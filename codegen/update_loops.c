@@ -525,6 +525,10 @@ static void emit_elements(struct emit *e, const struct update *u)
 	emit(e, parts ? "\t\t\t}\n\t\t}\n\t}\n" : "\t\t}\n\t}\n");
 }
 
+/* As keep a device busy: more would each work out what depends on the step, which takes longer than
+ * their turns. */
+enum { BUSY_BLOCKS = 2048 };
+
 enum status emit_update(struct emit *e, const struct node *n)
 {
 	struct update u;
@@ -547,8 +551,8 @@ enum status emit_update(struct emit *e, const struct node *n)
 	}
 	if (e->g->target->cuda) {
 		e->stage[e->nstage] = launch_of_turns(turns, false, 0);
-		if (u.slow)
-			launch_no_more_than_busy(&e->stage[e->nstage]);
+		if (u.slow && e->stage[e->nstage].blocks > BUSY_BLOCKS)
+			e->stage[e->nstage].blocks = BUSY_BLOCKS;
 		e->nstage++;
 	}
 	emit_numbers(e, &u);
