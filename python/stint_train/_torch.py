@@ -34,7 +34,7 @@ _FUNCTIONS = {"cross_entropy": "CrossEntropyLoss", "nll_loss": "NLLLoss", "mse_l
               "cosine_embedding_loss": "CosineEmbeddingLoss", "margin_ranking_loss": "MarginRankingLoss", "ctc_loss": "CTCLoss"}
 # Of torch.optim; their options are those that the optimizer has defaults for.
 _OPTIMIZERS = {name: name.lower() for name in ("SGD", "Adam", "AdamW", "Adagrad", "Adadelta", "RMSprop", "Adamax", "NAdam",
-                                               "RAdam", "Adafactor", "Muon")}
+                                               "RAdam", "ASGD", "Adafactor", "Muon")}
 _HOW = {"lr", "foreach", "fused", "capturable", "differentiable"}  # how torch computes the same, and the rate, which changes
 _OWN_MODEL = "let the module's forward compute it, of the targets as a further input, and export that: loss=\"output:NAME\""
 
