@@ -430,8 +430,7 @@ static int64_t rows_left(const struct stint_model *m, int64_t valid, int64_t k)
 	return valid == INT64_MAX ? valid : valid > before ? valid - before : 0;
 }
 
-/* The shards of a step that this process does: from *begin up to *end. */
-static void own_shards(const stint_step *s, int train, int64_t *begin, int64_t *end)
+void stint_own_shards(const stint_step *s, int train, int64_t *begin, int64_t *end)
 {
 	const struct stint_ranks *r = s->ranks;
 	const int64_t shards = train && s->model->shards > 1 ? s->model->shards : 1;
@@ -439,8 +438,7 @@ static void own_shards(const stint_step *s, int train, int64_t *begin, int64_t *
 	*end = r && train ? stint_tree_first(shards, r->n, r->rank + 1) : shards;
 }
 
-/* s->shard, or from where it waits on. */
-static int run_shard(
+int stint_run_shard(
 	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
 {
 	const struct stint_model *m = s->model;
@@ -448,7 +446,7 @@ static int run_shard(
 	const stint_step *c = counter(s);
 	const int64_t shards = train && m->shards > 1 ? m->shards : 1, k = s->shard;
 	int64_t begin, end;
-	own_shards(s, train, &begin, &end);
+	stint_own_shards(s, train, &begin, &end);
 	s->last = k == end - 1;
 	const int64_t control[STINT_CONTROLS] = {c->seed, c->count, rows_left(m, valid, k), 0, k,
 		stint_tree_nodes(begin, k, NULL), stint_tree_joins(begin, k, shards), s->last,
@@ -461,7 +459,7 @@ static int run_shard(
 	return rc;
 }
 
-static int begin_step(stint_step *s)
+int stint_begin_step(stint_step *s)
 {
 	if (s->running)
 		return stint_rt_fail(
@@ -476,120 +474,15 @@ static int start(
 	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
 {
 	int64_t begin, end;
-	int rc = begin_step(s);
+	int rc = stint_begin_step(s);
 	if (rc)
 		return rc;
-	own_shards(s, train, &begin, &end);
+	stint_own_shards(s, train, &begin, &end);
 	for (int64_t k = begin; k < end && !rc; k++) {
 		s->shard = k;
-		rc = run_shard(s, train, valid, lr, probe);
+		rc = stint_run_shard(s, train, valid, lr, probe);
 	}
 	return s->ranks ? s->ranks->finish(s, rc) : rc;
-}
-
-static size_t real_bytes(const stint_step *s)
-{
-	return s->model->loss_dtype == STINT_F64 ? sizeof(double) : sizeof(float);
-}
-
-/* x's n numbers are y's. */
-static int move(stint_step *s, void *y, const void *x, int64_t n)
-{
-	return y == x ? STINT_OK : s->device->copy(s, y, x, (size_t)n * real_bytes(s));
-}
-
-int stint_start_sum(stint_step *s, void *y, void *room, const void *x, const void *sums, int64_t n,
-	size_t bytes, int whole)
-{
-	const int rc = move(s, y, x, n);
-	const struct stint_job job = {.kind = whole ? JOB_SUM : JOB_SCATTER,
-		.y = y,
-		.sums = sums,
-		.n = n,
-		.size = real_bytes(s),
-		.room = room,
-		.bytes = bytes};
-	return !rc && s->ranks ? s->ranks->begin(s, &job) : rc;
-}
-
-int stint_sum_ranks(stint_step *s, void *y, const void *x, int64_t n)
-{
-	const int rc = s->ranks ? s->ranks->await(s, x) : STINT_OK;
-	return rc ? rc : move(s, y, x, n);
-}
-
-int stint_share_rows(stint_step *s, void *rows, int64_t bytes)
-{
-	const struct stint_job job = {.kind = JOB_JOIN, .y = rows, .size = (size_t)bytes};
-	return s->ranks && s->last ? s->ranks->begin(s, &job) : STINT_OK;
-}
-
-int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes)
-{
-	unsigned char *row = (unsigned char *)rows + (size_t)s->shard * (size_t)bytes;
-	const int rc = s->device->copy(s, row, x, (size_t)bytes);
-	return rc ? rc : stint_share_rows(s, rows, bytes);
-}
-
-int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int64_t bytes)
-{
-	const int rc = s->ranks ? s->ranks->await(s, rows) : STINT_OK;
-	return rc ? rc : s->device->copy(s, y, (const unsigned char *)rows + from, (size_t)bytes);
-}
-
-/* --- Pieces --- */
-
-/* This process's piece of x's n numbers, zeros behind it: y may be x. */
-static int take_piece(stint_step *s, void *y, const void *x, int64_t n)
-{
-	const struct stint_ranks *r = s->ranks;
-	const size_t size = real_bytes(s);
-	const int64_t from = stint_tree_first(n, r->n, r->rank);
-	const size_t here = (size_t)(stint_tree_first(n, r->n, r->rank + 1) - from) * size;
-	const size_t largest = (size_t)(n / r->n + (n % r->n != 0)) * size;
-	int rc = s->device->copy(s, y, (const unsigned char *)x + (size_t)from * size, here);
-	if (!rc && largest > here)
-		rc = s->device->zero(s, (unsigned char *)y + here, largest - here);
-	return rc;
-}
-
-int stint_scatter_sum(stint_step *s, void *y, const void *x, int64_t n)
-{
-	const int rc = s->ranks->await(s, x);
-	return rc ? rc : take_piece(s, y, x, n);
-}
-
-int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n)
-{
-	return take_piece(s, y, x, n);
-}
-
-/* y's n numbers, of which `piece` are this process's. */
-static int bring_together(stint_step *s, void *y, const void *piece, int64_t n, size_t size)
-{
-	const struct stint_ranks *r = s->ranks;
-	const size_t from = (size_t)stint_tree_first(n, r->n, r->rank) * size;
-	const size_t end = (size_t)stint_tree_first(n, r->n, r->rank + 1) * size;
-	const int rc = s->device->copy(s, (unsigned char *)y + from, piece, end - from);
-	return rc ? rc
-		  : r->begin(s,
-			    &(struct stint_job){.kind = JOB_GATHER, .y = y, .n = n, .size = size});
-}
-
-int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n)
-{
-	return bring_together(s, y, piece, n, real_bytes(s));
-}
-
-int stint_fetch_pieces(stint_step *s, const struct stint_copy *c)
-{
-	return bring_together(
-		s, s->arena + c->at, s->arena + c->from, (int64_t)(c->bytes / c->size), c->size);
-}
-
-int stint_await_pieces(stint_step *s, const struct stint_copy *c)
-{
-	return s->ranks->await(s, s->arena + c->at);
 }
 
 /* Where there is none that has the rest. */
@@ -650,89 +543,6 @@ int stint_train_finish(stint_step *s)
 	s->told = rc ? STINT_TOLD_NOTHING : STINT_TOLD_TRAINING;
 	counter(s)->count += !rc;
 	return rc;
-}
-
-/* --- A step in two parts --- */
-
-static const uint64_t NOT_GIVEN = 0x7ff80000f0001234; /* a NaN that nothing computes */
-
-/* Marks a gradient as not given yet, or looks whether it still is. */
-static int is_given(stint_step *s, const struct stint_outside *o, int mark)
-{
-	void *p = o->gradient == SIZE_MAX ? NULL : s->device->at(s, o->gradient);
-	const uint32_t single = 0x7fc01234;
-	const void *nan = o->dtype == STINT_F64 ? (const void *)&NOT_GIVEN : (const void *)&single;
-	const size_t bytes = o->dtype == STINT_F64 ? sizeof NOT_GIVEN : sizeof single;
-	if (!p || o->bytes < bytes)
-		return 1;
-	if (mark)
-		memcpy(p, nan, bytes);
-	return memcmp(p, nan, bytes) != 0;
-}
-
-int stint_forward(stint_step *s)
-{
-	const struct stint_model *m = s->model;
-	int64_t begin, end;
-	if (!m->noutside)
-		return stint_rt_fail(s, STINT_BAD_DATA,
-			"'%s' computes its loss itself: stint_train does the whole step", m->name);
-	if (s->pause.waits)
-		return stint_rt_fail(s, STINT_BAD_DATA,
-			"a forward pass of '%s' waits for stint_backward", m->name);
-	own_shards(s, 1, &begin, &end);
-	int rc = s->running ? STINT_OK : begin_step(s);
-	if (rc)
-		return rc;
-	s->shard = s->running ? s->shard + 1 : begin;
-	rc = run_shard(s, 1, s->rows > 0 ? s->rows : INT64_MAX, 0, NULL);
-	s->running = rc == STINT_PAUSED;
-	for (int i = 0; s->running && i < m->noutside; i++)
-		(void)is_given(s, &m->outside[i], 1);
-	return s->running ? STINT_OK : rc;
-}
-
-/* The loss where the step would have it. */
-static void put_loss(stint_step *s, double loss)
-{
-	void *p = s->device->at(s, s->model->outside_loss);
-	const float single = (float)loss;
-	if (p && s->model->loss_dtype == STINT_F64)
-		memcpy(p, &loss, sizeof loss);
-	else if (p)
-		memcpy(p, &single, sizeof single);
-}
-
-int stint_backward(stint_step *s, double lr, double loss)
-{
-	const struct stint_model *m = s->model;
-	if (!s->pause.waits)
-		return stint_rt_fail(s, STINT_BAD_DATA, "no forward pass of '%s' waits", m->name);
-	for (int i = 0; i < m->noutside; i++)
-		if (!is_given(s, &m->outside[i], 0))
-			return stint_rt_fail(s, STINT_BAD_DATA,
-				"the gradient of output '%s' was not written", m->outside[i].name);
-	put_loss(s, loss);
-	int rc = run_shard(s, 1, s->rows > 0 ? s->rows : INT64_MAX, lr, NULL);
-	if (!rc && !s->last)
-		return STINT_OK;
-	if (s->ranks)
-		rc = s->ranks->finish(s, rc);
-	s->rows = 0;
-	return rc ? (s->running = 0, rc) : stint_train_finish(s);
-}
-
-const void *stint_outside_value(const stint_step *s, int i)
-{
-	const int there = s->pause.waits && i >= 0 && i < s->model->noutside;
-	return there ? s->device->at(s, s->model->outside[i].value) : NULL;
-}
-
-void *stint_outside_gradient(stint_step *s, int i)
-{
-	const int there = s->pause.waits && i >= 0 && i < s->model->noutside;
-	const size_t at = there ? s->model->outside[i].gradient : SIZE_MAX;
-	return at == SIZE_MAX ? NULL : s->device->at(s, at);
 }
 
 int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe)

@@ -169,6 +169,14 @@ extern const struct stint_device stint_rt_gpu;
 /* What stint_run gives where it waits for the caller: no failure, and no step that is done. */
 enum { STINT_PAUSED = -1 };
 
+/* The shards of a step that this process does: from *begin up to *end. */
+void stint_own_shards(const stint_step *s, int train, int64_t *begin, int64_t *end);
+/* Of a step that is to be begun: STINT_OK, unless another one is running. */
+int stint_begin_step(stint_step *s);
+/* Shard s->shard, or the rest of it from where it waits on. */
+int stint_run_shard(
+	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe);
+
 /* Returns rc, with a reason, in which %s is `name`. */
 int stint_rt_fail(stint_step *s, int rc, const char *what, const char *name);
 int stint_rt_no_memory(stint_step *s); /* STINT_NO_MEMORY, and says so */

@@ -321,7 +321,9 @@ static enum status batchnorm_lower(struct graph *g, const struct node *n, struct
 	if (always || g->failed != ST_OK)
 		return g->failed;
 	struct node *u = update(g, in, stats);
-	for (int k = 1; u && k < n->nout && k < 3; k++)
+	if (!u)
+		return g->failed != ST_OK ? g->failed : ST_INVALID;
+	for (int k = 1; k < n->nout && k < 3; k++)
 		out[k] = n->out[k] ? u->out[k - 1] : NULL;
 	return g->failed;
 }
