@@ -63,36 +63,81 @@ enum status frontier_options_check(const struct options *o, struct diag *d)
 	return ST_OK;
 }
 
-enum status frontier_make(struct arena *a, const struct problem *p, const struct plan_options *o,
-	int npoint, struct frontier *out, struct diag *d)
+/* The smallest budget that some way meets, and the bound that holds for all. */
+static enum status find_least(struct arena *a, const struct loop_ways *ways,
+	const struct plan_options *o, struct view_frontier *f, struct diag *d)
+{
+	for (int w = 0; w < ways->n; w++) {
+		int64_t known, proven;
+		TRY(plan_minimum(a, ways->way[w].problem, o, &known, &proven, d));
+		f->known_bytes = w == 0 || known < f->known_bytes ? known : f->known_bytes;
+		f->proven_bytes = w == 0 || proven < f->proven_bytes ? proven : f->proven_bytes;
+	}
+	return ST_OK;
+}
+
+struct points {
+	int n;
+	int64_t *budget;
+	struct plan **plan;
+	const struct loop_way **way;
+	struct view_point *point;
+};
+
+/* Where this way's plans are cheaper, they stand. */
+static enum status add_way(struct arena *a, const struct loop_way *w, const struct plan_options *o,
+	struct points *to, struct diag *d)
+{
+	struct plan **plan = ARENA_ARRAY(a, struct plan *, to->n);
+	if (!plan)
+		return diag_nomem(d);
+	TRY(plan_frontier(a, w->problem, o, to->budget, to->n, plan, d));
+	for (int i = 0; i < to->n; i++) {
+		struct view_point *x = &to->point[i];
+		if (!plan[i])
+			continue;
+		TRY(plan_own_check(w->problem, plan[i], o->alignment, "plan", d));
+		if (!x->feasible || plan[i]->lower_bound < x->bound)
+			x->bound = plan[i]->lower_bound;
+		if (x->feasible && plan[i]->cost_total >= x->cost)
+			continue;
+		x->feasible = true;
+		x->arena = plan[i]->arena_bytes;
+		x->cost = plan[i]->cost_total;
+		to->plan[i] = plan[i];
+		to->way[i] = w;
+	}
+	return ST_OK;
+}
+
+enum status frontier_make(struct arena *a, const struct loop_ways *ways,
+	const struct plan_options *o, int npoint, struct frontier *out, struct diag *d)
 {
 	struct view_frontier *f = &out->view;
+	const struct problem *p = ways->way[0].problem;
 	*out = (struct frontier){0};
 	TRY(plan_range(a, p, o, &f->resident, &f->keep_all, d));
 	onlooker_now(o->onlooker, "planning for the smallest budget");
-	TRY(plan_minimum(a, p, o, &f->known_bytes, &f->proven_bytes, d));
+	TRY(find_least(a, ways, o, f, d));
 	int room = npoint > MOST ? npoint : MOST;
-	int64_t *budget = ARENA_ARRAY(a, int64_t, room);
-	struct plan **plan = ARENA_ARRAY(a, struct plan *, room);
-	struct view_point *point = ARENA_ARRAY(a, struct view_point, room);
-	if (!budget || !plan || !point)
+	struct points to = {.budget = ARENA_ARRAY(a, int64_t, room),
+		.plan = ARENA_ARRAY(a, struct plan *, room),
+		.way = ARENA_ARRAY(a, const struct loop_way *, room),
+		.point = ARENA_ARRAY(a, struct view_point, room)};
+	if (!to.budget || !to.plan || !to.way || !to.point)
 		return diag_nomem(d);
-	f->npoint = choose_budgets(f, npoint, budget);
+	to.n = f->npoint = choose_budgets(f, npoint, to.budget);
+	for (int i = 0; i < to.n; i++)
+		to.point[i] = (struct view_point){.budget = to.budget[i], .bound = -1};
 	onlooker_now(o->onlooker, at_budgets(a, f->npoint));
-	TRY(plan_frontier(a, p, o, budget, f->npoint, plan, d));
-	for (int i = 0; i < f->npoint; i++) {
-		point[i] = (struct view_point){.budget = budget[i], .bound = -1};
-		if (!plan[i])
-			continue;
-		TRY(plan_own_check(p, plan[i], o->alignment, "plan", d));
-		f->once = problem_one_pass(p);
-		point[i].feasible = true;
-		point[i].arena = plan[i]->arena_bytes;
-		point[i].cost = plan[i]->cost_total;
-		point[i].bound = plan[i]->lower_bound;
-	}
-	f->point = point;
-	out->plan = plan;
+	for (int w = 0; w < ways->n; w++)
+		TRY(add_way(a, &ways->way[w], o, &to, d));
+	f->once = problem_one_pass(p);
+	f->point = to.point;
+	out->problem = p;
+	out->plan = to.plan;
+	out->way = to.way;
+	out->loops = ways->n > 1;
 	return ST_OK;
 }
 
@@ -106,7 +151,7 @@ void frontier_again(const struct problem *p, const struct plan *plan, int *ops, 
 	}
 }
 
-static void write_point(const struct problem *p, const struct frontier *f, int i, struct text *t)
+static void write_point(const struct frontier *f, int i, struct text *t)
 {
 	const struct view_point *x = &f->view.point[i];
 	int ops, runs;
@@ -114,7 +159,7 @@ static void write_point(const struct problem *p, const struct frontier *f, int i
 	json_text_double(t, frontier_percent(&f->view, x->budget));
 	text_add(t, ",\"feasible\":%s", x->feasible ? "true" : "false");
 	if (x->feasible) {
-		frontier_again(p, f->plan[i], &ops, &runs);
+		frontier_again(f->way[i]->problem, f->plan[i], &ops, &runs);
 		text_add(t, ",\"arena_bytes\":%" PRId64 ",\"peak_bytes\":%" PRId64 ",\"cost\":",
 			x->arena, f->plan[i]->peak_bytes);
 		json_text_double(t, x->cost);
@@ -124,6 +169,8 @@ static void write_point(const struct problem *p, const struct frontier *f, int i
 		else
 			text_puts(t, "null");
 		text_add(t, ",\"recomputed_ops\":%d,\"recomputed_runs\":%d", ops, runs);
+		if (f->loops)
+			text_add(t, ",\"loops_keep\":\"%s\"", f->way[i]->keeps);
 	}
 	text_puts(t, "}");
 }
@@ -150,8 +197,9 @@ static void write_part(const struct frontier *f, int i, struct text *t)
 	text_puts(t, "}");
 }
 
-void frontier_json(const struct problem *p, const struct frontier *f, struct text *t)
+void frontier_json(const struct frontier *f, struct text *t)
 {
+	const struct problem *p = f->problem;
 	text_puts(t, "{\"format\":\"stint-frontier-1\",\"graph\":");
 	json_text_string(t, p->name);
 	if (p->costs) {
@@ -165,7 +213,7 @@ void frontier_json(const struct problem *p, const struct frontier *f, struct tex
 	json_text_double(t, f->view.once);
 	text_puts(t, ",\n\"points\":[");
 	for (int i = 0; i < f->view.npoint; i++)
-		write_point(p, f, i, t);
+		write_point(f, i, t);
 	if (f->view.npart)
 		text_puts(t, "],\n\"parts\":[");
 	for (int i = 0; i < f->view.npart; i++)

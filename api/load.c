@@ -27,8 +27,13 @@ static bool symbols(struct loaded *l)
 	       symbol(l, "stint_seed", &l->seed) && symbol(l, "stint_train_probed", &l->train) &&
 	       symbol(l, "stint_train_start", &l->train_start) &&
 	       symbol(l, "stint_train_finish", &l->train_finish) &&
+	       symbol(l, "stint_forward", &l->forward) &&
+	       symbol(l, "stint_backward", &l->backward) &&
+	       symbol(l, "stint_outside_value", &l->outside_value) &&
+	       symbol(l, "stint_outside_gradient", &l->outside_gradient) &&
 	       symbol(l, "stint_rows", &l->rows) && symbol(l, "stint_eval_probed", &l->eval) &&
-	       symbol(l, "stint_loss", &l->loss) && symbol(l, "stint_message", &l->message);
+	       symbol(l, "stint_loss", &l->loss) && symbol(l, "stint_loss_part", &l->loss_part) &&
+	       symbol(l, "stint_message", &l->message);
 }
 
 enum status load_folder(struct arena *a, const char *dir, struct diag *d)
@@ -234,4 +239,35 @@ int load_find(const struct loaded *l, const char *name, int kind)
 		if (l->model->resident[i].kind == kind && !strcmp(l->model->resident[i].name, name))
 			return i;
 	return -1;
+}
+
+/* --- Losses --- */
+
+int load_target(const struct stint_model *m, int k)
+{
+	for (int i = 0; i < m->nloss; i++) {
+		bool first = m->loss[i].target >= 0;
+		for (int j = 0; j < i; j++)
+			first &= m->loss[j].target != m->loss[i].target;
+		if (first && k-- == 0)
+			return m->loss[i].target;
+	}
+	return -1;
+}
+
+bool load_is_target(const struct stint_model *m, int resident)
+{
+	for (int i = 0; i < m->nloss; i++)
+		if (m->loss[i].target == resident)
+			return true;
+	return false;
+}
+
+const struct stint_loss_option *load_loss_option(
+	const struct stint_loss_term *loss, const char *name)
+{
+	for (const struct stint_loss_option *o = loss->option; o && o->name; o++)
+		if (!strcmp(o->name, name))
+			return o;
+	return NULL;
 }

@@ -22,8 +22,13 @@ struct loaded {
 	int (*train_start)(stint_step *, double);
 	int (*train_finish)(stint_step *);
 	int (*rows)(stint_step *, int64_t);
+	int (*forward)(stint_step *);
+	int (*backward)(stint_step *, double, double);
+	const void *(*outside_value)(const stint_step *, int);
+	void *(*outside_gradient)(stint_step *, int);
 	int (*eval)(stint_step *, int64_t, const struct stint_probe *);
 	double (*loss)(const stint_step *);
+	double (*loss_part)(const stint_step *, int);
 	const char *(*message)(const stint_step *);
 	/* What is held of the step's memory, from when it was asked for: residents, then outputs.
 	 */
@@ -67,5 +72,13 @@ enum status load_lost(const struct loaded *l, const char *what, struct diag *d);
 bool load_on_gpu(const struct loaded *l);
 /* Resident by name and kind, or -1. */
 int load_find(const struct loaded *l, const char *name, int kind);
+
+/* Whether a loss compares with this resident; and the k-th of those, each once, in the losses'
+ * order, -1: there are no more. */
+bool load_is_target(const struct stint_model *m, int resident);
+int load_target(const struct stint_model *m, int k);
+/* An option that a loss was compiled with; NULL: it was not given. */
+const struct stint_loss_option *load_loss_option(
+	const struct stint_loss_term *loss, const char *name);
 
 #endif

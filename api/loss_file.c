@@ -105,12 +105,22 @@ static bool ends_with(const char *text, const char *end)
 	return n > m && !strcmp(text + n - m, end);
 }
 
+/* Options that name tensors and losses. */
+static bool is_name(const char *option)
+{
+	static const char *const key[] = {"output=", "name=", "target="};
+	for (size_t i = 0; i < sizeof key / sizeof *key; i++)
+		if (!strncmp(option, key[i], strlen(key[i])))
+			return true;
+	return false;
+}
+
 /* "KEY=VALUE" */
 static enum status add_option(struct arena *a, struct text *t, char *option, struct diag *d)
 {
 	char *value = strchr(option, '=');
 	const bool npy = ends_with(option, ".npy");
-	if (!value || !strncmp(option, "output=", 7) || !(npy || ends_with(option, ".txt"))) {
+	if (!value || is_name(option) || !(npy || ends_with(option, ".txt"))) {
 		text_puts(t, option);
 		return ST_OK;
 	}
@@ -127,7 +137,9 @@ enum status loss_files_read(struct arena *a, const char *loss, const char **out,
 	*out = p;
 	if (!p)
 		return diag_nomem(d);
-	if (!strncmp(loss, "output:", 7))
+	const char *weighted = strchr(loss, '*');
+	const char *kind = weighted && weighted < strchr(loss, ':') ? weighted + 1 : loss;
+	if (!strncmp(kind, "output:", 7))
 		return ST_OK;
 	for (; p && st == ST_OK; p = next) {
 		char mark[2] = "";

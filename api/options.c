@@ -254,7 +254,7 @@ static enum status take_split(struct arena *a, const char *text, struct options 
 }
 
 /* "state", "none", "parameters" or "parameters:SIZE" */
-static enum status take_shard(struct arena *a, const char *text, struct options *o, struct diag *d)
+static enum status take_share(struct arena *a, const char *text, struct options *o, struct diag *d)
 {
 	static const char parameters[] = "parameters";
 	static const int64_t usual = 16384; /* what takes about as long to send as a message */
@@ -263,8 +263,8 @@ static enum status take_shard(struct arena *a, const char *text, struct options 
 	struct plan_budget b = {BUDGET_BYTES, usual, 0};
 	(void)a;
 	c->share_least = 0;
-	c->shard = strcmp(text, "none") ? SHARD_STATE : SHARD_NONE;
-	if (c->shard == SHARD_NONE || !strcmp(text, "state"))
+	c->share = strcmp(text, "none") ? SHARE_STATE : SHARE_NONE;
+	if (c->share == SHARE_NONE || !strcmp(text, "state"))
 		return ST_OK;
 	if (strncmp(text, parameters, sizeof parameters - 1) != 0 || (*size && *size != ':'))
 		return diag_fail(d, ST_USAGE, NULL, NULL,
@@ -307,7 +307,9 @@ static enum status take_dropout(
 
 static enum status take_loss(struct arena *a, const char *text, struct options *o, struct diag *d)
 {
-	return loss_files_read(a, text, &o->compile.loss, d);
+	const char *with;
+	TRY(loss_files_read(a, text, &with, d));
+	return take_listed(a, with, &o->compile.loss, d);
 }
 
 /* --- The table --- */
@@ -322,8 +324,9 @@ static enum status take_loss(struct arena *a, const char *text, struct options *
 #define OUTPUT(commands, help) {"output", 'o', OPTION_TEXT, AT(out), commands, "PATH", help, {0}, NULL, false}
 
 static const struct option table[] = {
-	SPECIAL("loss", take_loss, "LOSS",
-		"cross-entropy, mse, l1, bce-with-logits, ..., output:NAME, none"),
+	REPEATED("loss", take_loss, "LOSS",
+		"cross-entropy, mse, l1, bce-with-logits, ..., output:NAME, none; of several the "
+		"sum, each [WEIGHT*]LOSS:output=O,name=NAME,target=T"),
 	VALUE("optimizer", OPTION_TEXT, compile.optimizer, COMMAND_ALL, "OPT",
 		"sgd, adam, adamw, rmsprop, ..., with options: sgd:lr=0.1,momentum=0.9"),
 	VALUE("batch", OPTION_SIZE, compile.import.batch, COMMAND_ALL, "N",
@@ -332,7 +335,7 @@ static const struct option table[] = {
 		"a step takes the batch in parts of N and updates once; auto: the fastest that fits"),
 	VALUE("ranks", OPTION_SIZE, compile.ranks, COMMAND_ALL, "N",
 		"for N processes, no more and no fewer, that share the optimizer's states"),
-	SPECIAL("shard", take_shard, "WHAT",
+	SPECIAL("shard", take_share, "WHAT",
 		"what they share: state (default), none, or parameters[:SIZE]: those of SIZE (16KiB) or "
 		"more, too"),
 	SPECIAL("split", take_split, "N[:NODE]|auto",
@@ -525,6 +528,8 @@ enum status options_set(
 	void *at = (char *)o + c->at;
 	if (o->given[option] && !c->repeats && !o->replaceable[option])
 		return once_fail("--", c->name, o->given[option], text, d);
+	if (c->take == take_loss && o->replaceable[option])
+		o->compile.loss = NULL; /* a file's losses are others, not more of them */
 	o->given[option] = text;
 	o->replaceable[option] = false;
 	switch (c->type) {

@@ -43,7 +43,8 @@ static enum status coarse_frontier(struct view_frontier *f, struct arena *a,
 	struct plan_options o = {
 		.alignment = ALIGNMENT, .effort = FRONTIER_EFFORT, .onlooker = onlooker};
 	struct frontier made;
-	TRY(frontier_make(a, p, &o, FRONTIER_POINTS, &made, d));
+	struct loop_way own = {.problem = p}; /* others are of graphs that a folder does not have */
+	TRY(frontier_make(a, &(struct loop_ways){1, &own}, &o, FRONTIER_POINTS, &made, d));
 	*f = made.view;
 	struct view_point *point = ARENA_ARRAY(a, struct view_point, f->npoint + 1);
 	if (!point)

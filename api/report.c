@@ -124,6 +124,16 @@ static void report_ranks(FILE *f, const struct plan *plan, const struct plan_fac
 		plan->cost_total > 0 ? 100 * x->ranks_cost / plan->cost_total : 0);
 }
 
+static void report_branches(FILE *f, const struct problem *p, const struct plan *plan)
+{
+	int guarded = 0;
+	for (int s = 0; s < plan->nstep; s++)
+		guarded += p->op[plan->step[s].op].when > 0;
+	if (guarded)
+		fprintf(f, "branches: data decide whether %d of %d steps run; costs are of all\n",
+			guarded, plan->nstep);
+}
+
 enum status report_plan(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d)
 {
@@ -160,6 +170,8 @@ enum status report_plan(
 	report_host(f, plan, &x);
 	report_disk(f, plan, &x);
 	report_ranks(f, plan, &x);
+	report_loops(f, p, &x);
+	report_branches(f, p, plan);
 	report_cost(f, p, plan, &x);
 	fputs("memory over the step: ", f);
 	sparkline(f, x.live, plan->nstep, plan->arena_bytes);
@@ -215,6 +227,10 @@ enum status report_schedule(
 				first[plan_step_op(p, &plan->step[s])] + 1);
 		else
 			first[plan->step[s].op] = s;
+		if (op->when) {
+			fputs("  when ", f);
+			name_put(f, p->tensor[op->when - 1].name, 40, false);
+		}
 		fputc('\n', f);
 	}
 	return ST_OK;
@@ -304,6 +320,7 @@ enum status report_json(FILE *f, struct arena *a, const struct problem *p, const
 		json_again(f, p, plan, &x.again[i], i == 0);
 	fputc(']', f);
 	TRY(report_kinds_json(f, a, p, plan, d));
+	TRY(report_loops_json(f, p, &x, d));
 	if (tried && tried->ntrial)
 		json_trials(f, tried);
 	if (tried)

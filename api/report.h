@@ -22,6 +22,12 @@ enum status report_kinds(
 /* All of them, as a member of an object that has others before it. */
 enum status report_kinds_json(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);
+/* Loops that are one node: turns, what is kept of them, what runs again; nothing where there are
+ * none. */
+void report_loops(FILE *f, const struct problem *p, const struct plan_facts *x);
+/* As a member of an object that has others before it. */
+enum status report_loops_json(
+	FILE *f, const struct problem *p, const struct plan_facts *x, struct diag *d);
 /* The schedule, one line a step. */
 enum status report_schedule(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);

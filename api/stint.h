@@ -241,9 +241,30 @@ STINT_PUBLIC void stint_trainer_seed(struct stint_trainer *t, int64_t seed);
 STINT_PUBLIC int stint_trainer_parts(const struct stint_trainer *t);
 /* One step: forward, backward, updates. `loss` may be NULL. */
 STINT_PUBLIC int stint_trainer_train(struct stint_trainer *t, double rate, double *loss);
+/* The same of a step whose loss the caller computes (--loss outside:NAME), in two parts, or, of a
+ * batch in parts, in two for each of them. Between them there are the outputs that the loss is of
+ * and their gradients, all of which the caller writes: of the loss of the whole batch. Nothing else
+ * is called meanwhile. `loss` is what stint_trainer_train would tell; NAN where it is not known. */
+STINT_PUBLIC int stint_trainer_forward(struct stint_trainer *t);
+STINT_PUBLIC int stint_trainer_backward(struct stint_trainer *t, double rate, double loss);
+/* Output `index` of these, and where its gradient is to be written (NULL: nothing that is trained
+ * depends on it), both of value's type and shape. 0: there are no more, or none now. */
+STINT_PUBLIC int stint_trainer_outside(
+	const struct stint_trainer *t, size_t index, struct stint_array *value, void **gradient);
 /* The model as it answers when it is not trained, and the loss of the first `rows` rows (0: all).
  * NaN without a loss. Of a batch in micro-batches it takes the first one's rows. */
 STINT_PUBLIC int stint_trainer_eval(struct stint_trainer *t, int64_t rows, double *loss);
+
+/* One of the losses whose sum, each times its weight, is trained. */
+struct stint_loss {
+	const char *name; /* "cross-entropy", or what it was called */
+	const char *text; /* as it was asked for: "0.5*cross-entropy:output=aux,name=aux" */
+	double weight;
+	double value; /* of the last step or evaluation, before its weight; NaN: there was none */
+};
+/* By index from 0. Returns 0 where there are no more. */
+STINT_PUBLIC int stint_trainer_loss(
+	const struct stint_trainer *t, size_t index, struct stint_loss *out);
 
 /* Parameters, running statistics and optimizer states, as safetensors by the model's names. All of
  * the file or nothing. With the number of steps done and the seed: training goes on from it bit for

@@ -184,8 +184,9 @@ static enum status make_frontier(struct stint_result *r)
 	TRY(frontier_options_check(&r->options, p->diag));
 	TRY(pipeline_problem(p, &r->shown.problem));
 	const struct plan_options options = pipeline_options(p->o);
-	return frontier_make(
-		p->arena, r->shown.problem, &options, r->options.points, &r->frontier, p->diag);
+	struct loop_ways ways;
+	TRY(loop_ways_make(p, r->shown.problem, &ways));
+	return frontier_make(p->arena, &ways, &options, r->options.points, &r->frontier, p->diag);
 }
 
 static enum status frontier(struct stint_result **out, const struct stint_options *o,
@@ -283,7 +284,7 @@ static enum status make_text(struct stint_result *r, enum stint_text kind, struc
 	case STINT_TEXT_TRACE:
 		return view_trace(t, a, s->problem, s->plan, d);
 	case STINT_TEXT_FRONTIER:
-		frontier_json(s->problem, &r->frontier, t);
+		frontier_json(&r->frontier, t);
 		return ST_OK;
 	case STINT_TEXT_FRONTIER_SVG:
 		return view_frontier_svg(t, &r->frontier.view, d);

@@ -81,7 +81,7 @@ static enum stint_kind kind_of(const struct stint_model *m, int resident)
 	const struct stint_tensor *t = &m->resident[resident];
 	switch (t->kind) {
 	case STINT_INPUT:
-		return resident == m->target ? STINT_KIND_TARGET : STINT_KIND_INPUT;
+		return load_is_target(m, resident) ? STINT_KIND_TARGET : STINT_KIND_INPUT;
 	case STINT_PARAMETER:
 		return t->trainable ? STINT_KIND_PARAMETER : STINT_KIND_FROZEN;
 	case STINT_BUFFER:
@@ -195,13 +195,19 @@ int stint_trainer_parts(const struct stint_trainer *t)
 	return t->l.model ? t->l.model->shards : 1;
 }
 
+static enum status check_rate(struct stint_trainer *t, double rate)
+{
+	return rate >= 0 && !isinf(rate)
+		       ? ST_OK
+		       : diag_fail(&t->told.diag, ST_USAGE, &(struct where){.file = t->dir},
+				 "stint_trainer_rate is the optimizer's own",
+				 "the learning rate %g is no finite number from 0", rate);
+}
+
 static enum status train(struct stint_trainer *t, double rate, double *loss)
 {
 	TRY(begin(t));
-	if (!(rate >= 0) || isinf(rate))
-		return diag_fail(&t->told.diag, ST_USAGE, &(struct where){.file = t->dir},
-			"stint_trainer_rate is the optimizer's own",
-			"the learning rate %g is no finite number from 0", rate);
+	TRY(check_rate(t, rate));
 	TRY(result(t, t->l.train(t->l.step, rate, NULL), t->dir));
 	if (loss)
 		*loss = t->l.loss(t->l.step);
@@ -211,6 +217,43 @@ static enum status train(struct stint_trainer *t, double rate, double *loss)
 int stint_trainer_train(struct stint_trainer *t, double rate, double *loss)
 {
 	return (int)train(t, rate, loss);
+}
+
+static enum status forward(struct stint_trainer *t)
+{
+	TRY(begin(t));
+	return result(t, t->l.forward(t->l.step), t->dir);
+}
+
+int stint_trainer_forward(struct stint_trainer *t)
+{
+	return (int)forward(t);
+}
+
+static enum status backward(struct stint_trainer *t, double rate, double loss)
+{
+	TRY(begin(t));
+	TRY(check_rate(t, rate));
+	return result(t, t->l.backward(t->l.step, rate, loss), t->dir);
+}
+
+int stint_trainer_backward(struct stint_trainer *t, double rate, double loss)
+{
+	return (int)backward(t, rate, loss);
+}
+
+int stint_trainer_outside(
+	const struct stint_trainer *t, size_t index, struct stint_array *value, void **gradient)
+{
+	const struct stint_model *m = t->l.model;
+	if (!t->l.step || index >= (size_t)m->noutside ||
+		!t->l.outside_value(t->l.step, (int)index))
+		return 0;
+	const struct stint_outside *x = &m->outside[index];
+	*value = (struct stint_array){x->name, STINT_KIND_OUTPUT, (enum stint_dtype)x->dtype,
+		x->rank, x->dim, x->bytes, (void *)t->l.outside_value(t->l.step, (int)index)};
+	*gradient = t->l.outside_gradient(t->l.step, (int)index);
+	return 1;
 }
 
 static enum status evaluate(struct stint_trainer *t, int64_t rows, double *loss)
@@ -225,6 +268,17 @@ static enum status evaluate(struct stint_trainer *t, int64_t rows, double *loss)
 int stint_trainer_eval(struct stint_trainer *t, int64_t rows, double *loss)
 {
 	return (int)evaluate(t, rows, loss);
+}
+
+int stint_trainer_loss(const struct stint_trainer *t, size_t index, struct stint_loss *out)
+{
+	const struct stint_model *m = t->l.model;
+	if (!t->l.step || index >= (size_t)m->nloss)
+		return 0;
+	const struct stint_loss_term *x = &m->loss[index];
+	*out = (struct stint_loss){
+		x->name, x->text, x->weight, t->l.loss_part(t->l.step, (int)index)};
+	return 1;
 }
 
 /* --- Files --- */

@@ -2,6 +2,7 @@
  * tensors that live over steps become residents, in one order for training and evaluation. */
 #include "bridge/from_graph.h"
 #include "bridge/by_name.h"
+#include "bridge/loop_plans.h"
 #include "graph/cost.h"
 #include "graph/loop.h"
 #include "planner/problem/transfer.h"
@@ -63,8 +64,8 @@ static void mark_used(struct builder *b)
 	for (int i = 0; i < g->noutput; i++)
 		if (g->output[i])
 			b->used[tensor_storage(g->output[i])->id] = true;
-	if (g->loss)
-		b->used[tensor_storage(g->loss)->id] = true;
+	for (int i = 0; graph_told(g, i); i++)
+		b->used[tensor_storage(graph_told(g, i))->id] = true;
 	for (int i = 0; i < g->ntensor; i++)
 		if (g->tensor[i]->role == TR_INPUT || g->tensor[i]->role == TR_CONTROL)
 			b->used[i] = true;
@@ -366,10 +367,13 @@ static enum status add_op(struct builder *b, struct node *n)
 		.from_disk = n->op->role == ROLE_FETCH ? bytes_moved(n) : 0,
 		.to_disk = n->op->role == ROLE_STORE ? bytes_moved(n) : 0,
 		.from_ranks = bytes_of_others(n),
+		.when = n->when ? 1 + b->index[n->when->id] : 0,
 		.waits = (n->op->traits & OP_WAITS) != 0};
 	if (node_moves(n))
 		op->name = arena_printf(b->a, "%s %s", op->to_disk ? "store" : "fetch", n->name);
-	if (!op->name)
+	if (node_loop(n))
+		op->loop = loop_told(b->a, n);
+	if (!op->name || (node_loop(n) && !op->loop))
 		return ST_INTERNAL;
 	for (int k = 0; k < n->nout; k++) {
 		struct tensor *t = n->out[k];
@@ -438,8 +442,8 @@ enum status problem_from_graph(struct arena *a, const struct graph *g, const cha
 			st = add_op(&b, g->node[i]);
 	if (st != ST_OK) /* nothing else can fail here */
 		return diag_nomem(g->diag);
-	if (g->loss)
-		keep(&b, g->loss);
+	for (int i = 0; graph_told(g, i); i++)
+		keep(&b, graph_told(g, i));
 	for (int i = 0; keep_outputs && i < g->noutput; i++)
 		keep(&b, g->output[i]);
 	/* A view has the place of its source. */

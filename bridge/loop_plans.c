@@ -3,19 +3,23 @@
 #include "graph/cost.h"
 #include "graph/loop.h"
 
+/* A turn in the least memory: little is gained behind the first plans. */
+static const double TIGHT_EFFORT = 0.01;
+
 struct planning {
 	struct arena *a;
 	struct graph *g;
 	const struct node *n;
 	struct loop *l;
 	const struct plan_options *o;
+	bool tight;
 	struct diag *d;
 };
 
-/* The steps at which op `o` runs: of a plan that keeps everything, one. */
+/* The last step at which op `o` runs. */
 static int step_of(const struct plan *plan, int o)
 {
-	for (int i = 0; i < plan->nstep; i++)
+	for (int i = plan->nstep - 1; i >= 0; i--)
 		if (plan->step[i].op == o)
 			return i;
 	return -1;
@@ -74,9 +78,16 @@ static enum status plan_body(struct planning *p, int k)
 	const char *name = arena_printf(p->a, "%s/turn", p->n->name);
 	if (!gp || !name)
 		return diag_nomem(p->d);
-	o.budget = INT64_MAX;
-	o.mode = PLAN_KEEP_ALL;
+	o.budget = p->tight ? 0 : INT64_MAX;
+	o.least = p->tight;
+	o.mode = p->tight ? PLAN_AUTO : PLAN_KEEP_ALL;
+	o.segments = 0;
+	o.effort = p->tight ? TIGHT_EFFORT : o.effort;
 	TRY(problem_from_graph(p->a, b->graph, name, true, NULL, gp));
+	/* what may be made in the place of what it is made of is made once */
+	for (int i = 0; i < b->graph->noutput; i++)
+		gp->problem->op[gp->problem->tensor[gp->index[b->graph->output[i]->id]].producer]
+			.recomputable = false;
 	TRY(plan_make(p->a, gp->problem, &o, &to->plan[k], p->d));
 	TRY(plan_own_check(gp->problem, to->plan[k], o.alignment, p->g->file, p->d));
 	to->problem[k] = gp;
@@ -106,8 +117,8 @@ static enum status plan_loop(struct planning *p)
 	return ST_OK;
 }
 
-enum status loops_plan(
-	struct arena *a, const struct graph *g, const struct plan_options *o, struct diag *d)
+enum status loops_plan(struct arena *a, const struct graph *g, const struct plan_options *o,
+	bool tight, struct diag *d)
 {
 	for (int i = 0; g && i < g->nnode; i++) {
 		struct planning p = {.a = a,
@@ -115,9 +126,55 @@ enum status loops_plan(
 			.n = g->node[i],
 			.l = node_loop(g->node[i]),
 			.o = o,
+			.tight = tight,
 			.d = d};
 		if (p.l)
 			TRY(plan_loop(&p));
 	}
 	return ST_OK;
+}
+
+/* --- What people are told --- */
+
+static enum problem_keeps keeps_of(const struct loop *l)
+{
+	bool any = l->ninside > 0;
+	for (int i = 0; i < l->ncarry; i++)
+		any |= l->kept[i] >= 0;
+	return !any                            ? KEEPS_NOTHING
+	       : l->slots == LOOP_SLOTS_INSIDE ? KEEPS_INSIDE
+	       : l->slots < 0                  ? KEEPS_CARRIES
+					       : KEEPS_PLACES;
+}
+
+/* Of the gradient's inputs: carries, and values inside turns. */
+static int64_t kept_bytes(const struct node *n, const struct loop *l)
+{
+	int64_t sum = 0;
+	for (int i = 0; i < l->ncarry; i++)
+		sum += l->kept[i] >= 0 ? tensor_bytes(n->in[l->kept[i]]) : 0;
+	for (int i = l->inside; i < l->inside + l->ninside; i++)
+		sum += n->in[i] ? tensor_bytes(n->in[i]) : 0;
+	return sum;
+}
+
+const struct problem_loop *loop_told(struct arena *a, const struct node *n)
+{
+	const struct loop *l = node_loop(n);
+	const bool back = n->op->role == ROLE_LOOP_GRADIENT;
+	struct problem_loop *out = ARENA_NEW(a, struct problem_loop);
+	if (!out)
+		return NULL;
+	*out = (struct problem_loop){.turns = l->turns,
+		.ends_early = l->ran >= 0,
+		.keeps = keeps_of(l),
+		.turn_bytes = l->planned->arena,
+		.kept_bytes = back ? kept_bytes(n, l) : 0};
+	if (out->keeps != KEEPS_PLACES)
+		return out;
+	out->places = l->slots + 1;
+	out->again = l->advance >= 0 ? loop_runs(l, l->advance) : 0;
+	if (back && !(out->at = loop_places(a, l, &out->nat)))
+		return NULL;
+	return out;
 }

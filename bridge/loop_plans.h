@@ -6,9 +6,12 @@
 #include "bridge/from_graph.h"
 #include "planner/plan.h"
 
-/* Plans all bodies of g's loops, each checked, so that g can become a problem. o: alignment and
- * effort are read. */
-enum status loops_plan(
-	struct arena *a, const struct graph *g, const struct plan_options *o, struct diag *d);
+/* Plans all bodies of g's loops, each checked, so that g can become a problem. tight: in the least
+ * memory, values made again within the turn; else nothing is. o: alignment and effort are read. */
+enum status loops_plan(struct arena *a, const struct graph *g, const struct plan_options *o,
+	bool tight, struct diag *d);
+
+/* What people are told of node n of a, a planned loop; NULL: out of memory. */
+const struct problem_loop *loop_told(struct arena *a, const struct node *n);
 
 #endif

@@ -18,19 +18,24 @@ static int64_t product(const int64_t *dim, int n)
 static int class_axis(const struct loaded *l, const struct answer_options *o, struct answer *w)
 {
 	const struct stint_model *m = l->model;
-	struct evaluation e = {0};
-	const struct metric_task task = evaluation_task(m, &e);
-	if (e.output == w->output && task.kind == METRIC_BINARY) {
+	const struct stint_loss_term *loss = NULL;
+	struct metric_task task = {.kind = METRIC_NOTHING};
+	struct scored s = {.output = -1};
+	for (int i = 0; i < m->nloss && s.output != w->output; i++) {
+		loss = &m->loss[i];
+		task = evaluation_task(m, loss, &s);
+	}
+	if (s.output == w->output && task.kind == METRIC_BINARY) {
 		w->yes_no = true;
 		w->make = task.logits ? ANSWER_SIGMOID : ANSWER_AS_IS;
 	}
-	if (e.output == w->output && task.kind == METRIC_CLASSES) {
+	if (s.output == w->output && task.kind == METRIC_CLASSES) {
 		int axis = w->o->rank - 1;
 		while (axis > 0 &&
 			(w->o->dim[axis] != task.classes ||
 				product(w->o->dim + axis + 1, w->o->rank - axis - 1) < task.inner))
 			axis--;
-		w->make = !strcmp(m->loss_name, "nll") ? ANSWER_EXP : ANSWER_SOFTMAX;
+		w->make = !strcmp(loss->kind, "nll") ? ANSWER_EXP : ANSWER_SOFTMAX;
 		return axis;
 	}
 	/* of a step without a loss: names tell what it is, or the user does */

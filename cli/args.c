@@ -55,23 +55,29 @@ struct reading {
 	const struct poptOption *table;
 	struct arg_list *list;
 	struct once given;
+	bool filed[ARGS_LISTS]; /* the list has what a file gave, which gives way */
 };
 
 static enum status take_listed(
 	struct arena *a, int option, const char *text, void *user, struct diag *d)
 {
 	struct reading *r = user;
-	struct arg_list *list = r->list;
+	const int k = (option & ~ARGS_ANEW) - 1;
 	(void)a;
 	if (option == ARGS_FILE_END) {
 		r->given.n = 0;
+		memset(r->filed, true, sizeof r->filed);
 		return ST_OK;
 	}
 	if (option >= ARGS_ONCE)
 		return once_add(&r->given, "--", r->table[option - ARGS_ONCE].longName, text, d);
-	if (!list || list[option - 1].n == ARGS_MAX)
+	struct arg_list *list = r->list ? &r->list[k] : NULL;
+	if (list && option & ARGS_ANEW && r->filed[k])
+		list->n = 0;
+	if (!list || list->n == ARGS_MAX)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "too many options like '%s'", text);
-	list[option - 1].value[list[option - 1].n++] = text;
+	r->filed[k] = false;
+	list->value[list->n++] = text;
 	return ST_OK;
 }
 

@@ -18,7 +18,9 @@ struct args {
  * options that may be given once. */
 enum { ARGS_FILE_END = 1 << 20, ARGS_ONCE };
 
-/* A repeated option: table entries whose `val` is i + 1 append to list[i]. */
+/* A repeated option: table entries whose `val` is i + 1 append to list[i]; with ARGS_ANEW beside
+ * it, what a file gave gives way to what is given behind it. */
+enum { ARGS_LISTS = 16, ARGS_ANEW = 1 << 10 };
 struct arg_list {
 	int n;
 	const char *value[ARGS_MAX];

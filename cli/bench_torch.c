@@ -91,10 +91,10 @@ static void request(struct text *t, const struct bench *b, const char *variant)
 		m->loss_dtype == STINT_F64 ? "f64" : "f32");
 	add_word(t, "variant", variant);
 	add_word(t, "model", arena_printf(b->arena, "%s/model.onnx", b->dir));
-	add_word(t, "loss", m->loss_name);
-	add_word(t, "options", m->loss_options);
+	add_word(t, "loss", m->loss->kind);
+	add_word(t, "options", m->loss->text);
 	add_word(t, "optimizer", optimizer_name(b->arena, m));
-	add_word(t, "target", m->target >= 0 ? m->resident[m->target].name : NULL);
+	add_word(t, "target", m->loss->target >= 0 ? m->resident[m->loss->target].name : NULL);
 	text_puts(t, ",\"inputs\":[");
 	for (int i = 0; i < m->nresident; i++) {
 		states += m->resident[i].kind == STINT_STATE &&
@@ -334,6 +334,10 @@ enum status bench_torch(struct bench *b, const char *variant, int steps, bool js
 	if (!b->l.model->train)
 		return diag_fail(d, ST_USAGE, &(struct where){.file = b->dir}, NULL,
 			"was compiled with --loss none: it has no training step to compare");
+	if (b->l.model->nloss != 1 || b->l.model->loss->weight != 1)
+		return diag_fail(d, ST_USAGE, &(struct where){.file = b->dir},
+			"compile with one loss, without a weight",
+			"several losses, or one with a weight, beside PyTorch's: not yet");
 	const char *weights = arena_printf(b->arena, "%s/weights.safetensors", b->dir);
 	if (!weights)
 		return diag_nomem(d);

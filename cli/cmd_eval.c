@@ -13,9 +13,9 @@
 #include "cli/training_note.h"
 
 struct eval_args {
-	const char *dir, *target, *checkpoint, *file;
+	const char *dir, *checkpoint, *file;
 	struct weights weights;
-	struct arg_list input, metric;
+	struct arg_list input, target, metric;
 	struct data_options data;
 	long long ranks;
 	int json;
@@ -114,25 +114,61 @@ static void print_confusion(const struct metrics *m, const struct class_names *n
 	}
 }
 
-static void print_table(const struct evaluation *e, bool has_loss, const struct class_names *names)
+/* The first loss that compares with labels of classes; NULL: none does. */
+static const struct metrics *classes_of(const struct evaluation *e)
 {
-	const struct metrics *m = &e->metrics;
-	char value[32];
-	printf("%" PRId64 " samples", e->samples);
-	if (m->task.kind == METRIC_CLASSES && m->counted != e->samples)
-		printf(", %" PRId64 " labels", m->counted);
-	putchar('\n');
-	if (has_loss)
-		printf("  %-12s %.6g\n", "loss", e->loss);
-	for (int i = 0; i < m->n; i++) {
-		if (m->item[i].which == METRIC_CONFUSION)
-			continue;
-		evaluation_print(m, i, value);
-		printf("  %-12s %s\n", m->item[i].label, value);
+	for (int k = 0; k < e->n; k++)
+		if (e->scored[k].metrics.task.kind == METRIC_CLASSES)
+			return &e->scored[k].metrics;
+	return NULL;
+}
+
+static void print_line(const char *name, const char *value)
+{
+	printf("  ");
+	safe_put(stdout, name);
+	printf("%*s %s\n", strlen(name) < 12 ? (int)(12 - strlen(name)) : 0, "", value);
+}
+
+/* Tables of one of several losses stand below its name. */
+static void print_tables(const struct evaluation *e, int k, const struct class_names *names)
+{
+	const struct metrics *m = &e->scored[k].metrics;
+	bool any = m->confusion != NULL;
+	for (int i = 0; i < m->n; i++)
+		any |= metrics_per_class(m, i) && m->item[i].which != METRIC_ACCURACY;
+	if (any && e->n > 1) {
+		safe_put(stdout, e->l->model->loss[k].name);
+		printf(":\n");
 	}
 	print_classes(m, names);
 	if (m->confusion)
 		print_confusion(m, names);
+}
+
+static void print_table(const struct evaluation *e, bool has_loss, const struct class_names *names)
+{
+	const struct class_names none = {0};
+	const struct metrics *labels = classes_of(e);
+	char value[32];
+	printf("%" PRId64 " samples", e->samples);
+	if (e->n == 1 && labels && labels->counted != e->samples)
+		printf(", %" PRId64 " labels", labels->counted);
+	putchar('\n');
+	if (has_loss)
+		printf("  %-12s %.6g\n", "loss", e->loss);
+	for (int k = 0; e->n > 1 && k < e->n; k++) {
+		snprintf(value, sizeof value, "%.6g", e->scored[k].loss);
+		print_line(e->l->model->loss[k].name, value);
+	}
+	for (int i = 0; i < e->nmetric; i++) {
+		if (evaluation_metric(e, i)->which == METRIC_CONFUSION)
+			continue;
+		evaluation_print(e, i, value);
+		print_line(evaluation_metric(e, i)->label, value);
+	}
+	for (int k = 0; k < e->n; k++)
+		print_tables(e, k, &e->scored[k].metrics == labels ? names : &none);
 }
 
 /* --- JSON --- */
@@ -145,26 +181,32 @@ static void put_number(double v)
 		fputs("null", stdout);
 }
 
-static void json_metrics(const struct metrics *m)
+static void json_metrics(const struct evaluation *e)
 {
 	const char *comma = "";
 	printf("\"metrics\":{");
-	for (int i = 0; i < m->n; i++) {
-		if (m->item[i].which == METRIC_CONFUSION)
+	for (int i = 0; i < e->nmetric; i++) {
+		if (evaluation_metric(e, i)->which == METRIC_CONFUSION)
 			continue;
-		printf("%s\"%s\":", comma, m->item[i].label);
-		put_number(metrics_value(m, i));
+		fputs(comma, stdout);
+		safe_json(stdout, evaluation_metric(e, i)->label);
+		putchar(':');
+		put_number(evaluation_value(e, i));
 		comma = ",";
 	}
 	printf("},\"per_class\":{");
 	comma = "";
-	for (int i = 0; i < m->n; i++) {
-		if (!metrics_per_class(m, i))
+	for (int i = 0; i < e->nmetric; i++) {
+		const struct metrics *m = &e->scored[e->metric[i].loss].metrics;
+		const int item = e->metric[i].item;
+		if (!metrics_per_class(m, item))
 			continue;
-		printf("%s\"%s\":", comma, m->item[i].label);
+		fputs(comma, stdout);
+		safe_json(stdout, m->item[item].label);
+		putchar(':');
 		for (int64_t c = 0; c < metrics_classes(m); c++) {
 			putchar(c ? ',' : '[');
-			put_number(metrics_class_value(m, i, c));
+			put_number(metrics_class_value(m, item, c));
 		}
 		putchar(']');
 		comma = ",";
@@ -175,7 +217,7 @@ static void json_metrics(const struct metrics *m)
 /* What lists by class are in the order of. */
 static void json_classes(const struct metrics *m, const struct class_names *names)
 {
-	if (m->task.kind != METRIC_CLASSES || !names->n)
+	if (!m || !names->n)
 		return;
 	printf(",\"classes\":");
 	for (int64_t c = 0; c < metrics_classes(m); c++) {
@@ -188,21 +230,63 @@ static void json_classes(const struct metrics *m, const struct class_names *name
 	putchar(']');
 }
 
-static void print_json(const struct evaluation *e, bool has_loss, const struct class_names *names)
+/* The matrix of the only loss, or of several each one's that was asked for. */
+static void json_confusion(const struct metrics *m)
 {
-	const struct metrics *m = &e->metrics;
 	const int64_t n = metrics_classes(m);
-	printf("{\"samples\":%" PRId64 ",\"labels\":%" PRId64 ",\"loss\":", e->samples, m->counted);
-	put_number(has_loss ? e->loss : NAN);
-	putchar(',');
-	json_metrics(m);
-	json_classes(m, names);
-	for (int64_t r = 0; m->confusion && r < n; r++) {
-		fputs(r ? ",[" : ",\"confusion\":[[", stdout);
+	for (int64_t r = 0; r < n; r++) {
+		fputs(r ? ",[" : "[[", stdout);
 		for (int64_t c = 0; c < n; c++)
 			printf("%s%" PRId64, c ? "," : "", m->confusion[r * n + c]);
 		fputs(r + 1 == n ? "]]" : "]", stdout);
 	}
+}
+
+static void json_confusions(const struct evaluation *e)
+{
+	const char *comma = ",\"confusion\":{";
+	if (e->n == 1) {
+		if (e->scored[0].metrics.confusion) {
+			fputs(",\"confusion\":", stdout);
+			json_confusion(&e->scored[0].metrics);
+		}
+		return;
+	}
+	for (int k = 0; k < e->n; k++) {
+		if (!e->scored[k].metrics.confusion)
+			continue;
+		fputs(comma, stdout);
+		safe_json(stdout, e->l->model->loss[k].name);
+		putchar(':');
+		json_confusion(&e->scored[k].metrics);
+		comma = ",";
+	}
+	fputs(*comma && comma[1] ? "" : "}", stdout);
+}
+
+static void json_losses(const struct evaluation *e)
+{
+	for (int k = 0; k < e->n; k++) {
+		fputs(k ? "," : "\"losses\":{", stdout);
+		safe_json(stdout, e->l->model->loss[k].name);
+		putchar(':');
+		put_number(e->scored[k].loss);
+	}
+	fputs("},", stdout);
+}
+
+static void print_json(const struct evaluation *e, bool has_loss, const struct class_names *names)
+{
+	const struct metrics *labels = classes_of(e);
+	printf("{\"samples\":%" PRId64 ",\"labels\":%" PRId64 ",\"loss\":", e->samples,
+		labels ? labels->counted : e->scored[0].metrics.counted);
+	put_number(has_loss ? e->loss : NAN);
+	putchar(',');
+	if (e->n > 1)
+		json_losses(e);
+	json_metrics(e);
+	json_classes(labels, names);
+	json_confusions(e);
 	if (e->f->o->skip_bad) {
 		fputs(",\"bad\":", stdout);
 		bad_json(&e->f->tally->bad, stdout);
@@ -222,9 +306,8 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 		return diag_fail(d, ST_USAGE, &(struct where){.file = o->dir},
 			"`stint predict` writes what it answers; to compare, compile with a loss",
 			"was compiled with --loss none");
-	TRY(feed_open(a, l, &o->input, o->target, &o->data, f, d));
-	if (!f->samples)
-		return diag_fail(d, ST_INVALID, NULL, NULL, "there are no samples");
+	TRY(feed_open(a, l, &o->input, &o->target, &o->data, f, d));
+	TRY(feed_wants_samples(f, d));
 	TRY(evaluation_start(a, l, f, &o->metric, &e, d));
 	/* with values of no checkpoint the data's own */
 	const char *classes = o->data.classes  ? o->data.classes
@@ -286,19 +369,21 @@ static enum status eval(struct arena *a, struct eval_args *o, struct diag *d)
 
 enum status cmd_eval(int argc, const char **argv, struct diag *d)
 {
-	struct eval_args o = {0};
-	struct arg_list list[2] = {0};
-	char *text[3] = {NULL};
+	struct eval_args o = {.data.held = true};
+	struct arg_list list[3] = {0};
+	char *text[2] = {NULL};
 	struct poptOption table[] = {
 		{"input", 0, POPT_ARG_STRING, NULL, 1, "data: " INPUT_FORMS, "[NAME=]FILE"},
-		{"target", 0, POPT_ARG_STRING, &text[0], 0, "targets: " TARGET_FORMS, "FILE"},
+		{"target", 0, POPT_ARG_STRING, NULL, ARGS_ANEW | 3, "targets: " TARGET_FORMS,
+			"[NAME=]FILE"},
 		{"metric", 0, POPT_ARG_STRING, NULL, 2, "accuracy, f1, auc, confusion, ...",
 			"NAME[:OPTIONS]"},
+		HOLD_OUT_OPTION(o.data, "these alone, which a training with it held out"),
 		DATA_OPTIONS(o.data),
-		{"weights", 0, POPT_ARG_STRING, &text[1], 0, "take these values",
+		{"weights", 0, POPT_ARG_STRING, &text[0], 0, "take these values",
 			"FILE.safetensors"},
 		WEIGHTS_OPTIONS(o.weights), AVERAGE_OPTIONS(o.weights.average),
-		{"checkpoint", 0, POPT_ARG_STRING, &text[2], 0,
+		{"checkpoint", 0, POPT_ARG_STRING, &text[1], 0,
 			"take the newest checkpoint's values, or this file's (default: "
 			"DIR/checkpoints)",
 			"FOLDER"},
@@ -315,9 +400,9 @@ enum status cmd_eval(int argc, const char **argv, struct diag *d)
 		o.dir = args.positional[0];
 		o.input = list[0];
 		o.metric = list[1];
-		o.target = text[0];
-		o.file = text[1];
-		o.checkpoint = text[2];
+		o.target = list[2];
+		o.file = text[0];
+		o.checkpoint = text[1];
 		st = eval(a, &o, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

@@ -8,8 +8,9 @@
 #include "cli/cli.h"
 #include "cli/command_options.h"
 
-static void print_row(const struct problem *p, const struct frontier *f, int i)
+static void print_row(const struct frontier *f, int i)
 {
+	const struct problem *p = f->problem;
 	const struct view_point *x = &f->view.point[i];
 	double once = f->view.once;
 	char b[24];
@@ -28,23 +29,26 @@ static void print_row(const struct problem *p, const struct frontier *f, int i)
 			x->cost > 0 ? 100 * (x->cost - x->bound) / x->cost : 0);
 	else
 		printf(" %8s %7s", "none", "");
-	frontier_again(p, f->plan[i], &ops, &runs);
-	printf(" %5d %5d\n", ops, runs);
+	frontier_again(f->way[i]->problem, f->plan[i], &ops, &runs);
+	printf(" %5d %5d%s%s\n", ops, runs, f->loops ? "  " : "", f->loops ? f->way[i]->keeps : "");
 }
 
-static void print_table(const struct problem *p, const struct frontier *f)
+static void print_table(const struct frontier *f)
 {
+	const struct problem *p = f->problem;
 	char a[24], b[24];
 	printf("%7s %12s %10s", "share", "budget", "arena");
 	if (p->costs)
 		printf(" %9s", "ms");
-	printf(" %8s %8s %7s %5s %5s\n", "x one", "bound", "gap", "ops", "extra");
+	printf(" %8s %8s %7s %5s %5s%s\n", "x one", "bound", "gap", "ops", "extra",
+		f->loops ? "  loops" : "");
 	printf("%7s %12s %10s", "", "bytes", "");
 	if (p->costs)
 		printf(" %9s", "predicted");
-	printf(" %8s %8s %7s %5s %5s\n", "pass", "x", "at most", "again", "runs");
+	printf(" %8s %8s %7s %5s %5s%s\n", "pass", "x", "at most", "again", "runs",
+		f->loops ? "  keep" : "");
 	for (int i = 0; i < f->view.npoint; i++)
-		print_row(p, f, i);
+		print_row(f, i);
 	printf("100%% keeps everything: %s; 0%% would be what is resident: %s\n",
 		bytes_human(f->view.keep_all, a), bytes_human(f->view.resident, b));
 	printf("smallest budget met: %" PRId64 " bytes (%s); no plan needs less than %" PRId64
@@ -111,16 +115,15 @@ static void print_parts(const struct problem *p, const struct frontier *f)
 	print_regions(f);
 }
 
-static enum status tell(struct pipeline *p, const struct options *o, const struct problem *problem,
-	struct frontier *f)
+static enum status tell(struct pipeline *p, const struct options *o, struct frontier *f)
 {
 	struct text json = {0}, svg = {0};
-	frontier_json(problem, f, &json);
+	frontier_json(f, &json);
 	if (json.failed)
 		return diag_nomem(p->diag);
 	if (!o->json) {
-		print_table(problem, f);
-		print_parts(problem, f);
+		print_table(f);
+		print_parts(f->problem, f);
 	}
 	enum status st = o->out ? text_save(&json, o->out, p->diag) : ST_OK;
 	if (st == ST_OK && o->svg) {
@@ -155,19 +158,22 @@ static enum status whole_batch(struct pipeline *p, struct problem **out)
 static enum status frontier(struct pipeline *p, struct options *o, struct activity *at)
 {
 	struct problem *problem;
+	struct loop_ways ways;
 	struct frontier f;
-	const bool training = p->o->model && !(p->o->loss && !strcmp(p->o->loss, "none"));
+	o->compile.guess = 1;
+	const bool training = p->o->model && !(p->o->loss && !strcmp(p->o->loss[0], "none"));
 	const bool parts = training && !p->o->split_until &&
 			   (p->o->split ||
 				   (p->o->micro_batch == MICRO_BATCH_AUTO && p->o->import.batch));
 	TRY(frontier_options_check(o, p->diag));
 	TRY(parts ? whole_batch(p, &problem) : pipeline_problem(p, &problem));
 	struct plan_options options = pipeline_options(p->o);
-	TRY(frontier_make(p->arena, problem, &options, o->points, &f, p->diag));
+	TRY(loop_ways_make(p, problem, &ways));
+	TRY(frontier_make(p->arena, &ways, &options, o->points, &f, p->diag));
 	if (parts)
 		TRY(frontier_parts(p, o->points, &f));
 	activity_end(at);
-	return tell(p, o, problem, &f);
+	return tell(p, o, &f);
 }
 
 enum status cmd_frontier(int argc, const char **argv, struct diag *d)

@@ -1,5 +1,7 @@
 /* stint plan MODEL.onnx ... | --graph G.json [--budget SIZE] [-o PLAN.json] [--dump-graph G.json]
  */
+#include <inttypes.h>
+
 #include "api/report.h"
 #include "cli/calibration.h"
 #include "cli/cli.h"
@@ -15,6 +17,34 @@ static enum status save_json(struct text *t, const char *path, struct diag *d)
 	return st;
 }
 
+/* Which budgets there are. */
+struct range {
+	int64_t known, proven, all; /* known 0: not looked for */
+};
+
+/* Where no budget was asked for. */
+static enum status find_range(
+	const struct pipeline *p, const struct options *o, struct activity *at, struct range *out)
+{
+	const struct plan_options options = pipeline_options(p->o);
+	bool eval;
+	*out = (struct range){.all = p->plans.arena_bytes};
+	if (o->json || p->o->graph || p->o->budget.kind != BUDGET_NONE || options.mode != PLAN_AUTO)
+		return ST_OK;
+	activity_now(at, "planning for the smallest budget");
+	return plan_pair_minimum(
+		p->arena, &p->plans, &options, &out->known, &out->proven, &eval, p->diag);
+}
+
+static void print_range(const struct range *r)
+{
+	char a[24], b[24], c[24];
+	if (r->known)
+		printf("smallest budget: %s = %" PRId64 " bytes; proven bound: %s; all kept: %s\n",
+			bytes_human(r->known, a), r->known, bytes_human(r->proven, b),
+			bytes_human(r->all, c));
+}
+
 /* An infeasible answer is written too, as the format says, with the exit code of a budget not met.
  */
 static enum status finish(struct pipeline *p, const struct options *o, struct activity *at,
@@ -25,10 +55,14 @@ static enum status finish(struct pipeline *p, const struct options *o, struct ac
 		plan_print(problem, plan, &t);
 		TRY(save_json(&t, o->out, p->diag));
 	}
+	struct range range = {0};
+	if (st == ST_OK)
+		st = find_range(p, o, at, &range);
 	activity_end(at);
 	TRY(st);
 	if (o->json)
 		return report_json(stdout, p->arena, problem, plan, p, p->diag);
+	print_range(&range);
 	TRY(report_plan(stdout, p->arena, problem, plan, p->diag));
 	TRY(report_kinds(stdout, p->arena, problem, plan, p->diag));
 	report_trials(stdout, p);
@@ -99,7 +133,7 @@ static enum status take_link(struct options *o, struct plan_ranks *asked, struct
 	else if (!asked->only)
 		o->compile.ranks = 0;
 	else if (!options_given(o, "shard"))
-		o->compile.shard = SHARD_NONE;
+		o->compile.share = SHARE_NONE;
 	return ST_OK;
 }
 
@@ -108,6 +142,7 @@ static enum status plan(struct pipeline *p, struct options *o, struct activity *
 	struct problem *problem;
 	struct plan_ranks asked;
 	TRY(take_link(o, &asked, p->diag));
+	o->compile.guess = 1;
 	TRY(pipeline_problem(p, &problem));
 	TRY(dump_graph(p, o, problem));
 	if (o->compare)

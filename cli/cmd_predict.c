@@ -23,7 +23,7 @@ struct predict_args {
 struct prediction {
 	struct arena *a;
 	struct loaded l;         /* as it was compiled */
-	struct stint_model bare; /* without its target: nobody has to give one */
+	struct stint_model bare; /* without its targets: nobody has to give any */
 	struct loaded without;   /* the same step, seen so */
 	struct feed f;
 	struct sinks sinks;
@@ -31,21 +31,22 @@ struct prediction {
 	struct diag *d;
 };
 
-/* The target's place stays as it is, of zeros: a loss that is made of it is not looked at. */
+/* Targets' places stay as they are, of zeros: losses that are made of them are not looked at. */
 static enum status leave_target_out(struct prediction *p)
 {
 	const struct stint_model *m = p->l.model;
 	p->without = p->l;
-	if (m->target < 0)
+	if (load_target(m, 0) < 0)
 		return ST_OK;
 	struct stint_tensor *all = arena_memdup(
 		p->a, m->resident, (size_t)m->nresident, sizeof *m->resident);
 	if (!all)
 		return diag_nomem(p->d);
-	all[m->target].kind = STINT_CONTROL;
+	for (int k = 0; load_target(m, k) >= 0; k++)
+		all[load_target(m, k)].kind = STINT_CONTROL;
 	p->bare = *m;
 	p->bare.resident = all;
-	p->bare.target = -1;
+	p->bare.nloss = 0;
 	p->without.model = &p->bare;
 	return ST_OK;
 }
@@ -78,9 +79,8 @@ static enum status predict(struct prediction *p, const struct predict_args *o)
 {
 	TRY(feed_wants_outputs(&p->l, "predict", p->d));
 	TRY(leave_target_out(p));
-	TRY(feed_open(p->a, &p->without, &o->input, NULL, &o->data, &p->f, p->d));
-	if (!p->f.n || !p->f.samples)
-		return diag_fail(p->d, ST_INVALID, NULL, NULL, "there are no samples");
+	TRY(feed_open(p->a, &p->without, &o->input, &(struct arg_list){0}, &o->data, &p->f, p->d));
+	TRY(feed_wants_samples(&p->f, p->d));
 	p->f.why = arena_alloc(p->a, (size_t)p->f.batch, sizeof *p->f.why);
 	if (!p->f.why)
 		return diag_nomem(p->d);

@@ -128,6 +128,15 @@ static void on_output(void *user, int output, int dtype, const void *data, size_
 		keep_output(r, o, 1, data);
 }
 
+static void keep_loss(struct result *r, const char *prefix, const char *name, double loss)
+{
+	const float single = (float)loss;
+	const bool wide = r->l->model->loss_dtype == STINT_F64;
+	keep(r, prefix, name, wide ? STINT_F64 : STINT_F32, 0, NULL,
+		wide ? (const void *)&loss : (const void *)&single,
+		wide ? sizeof loss : sizeof single);
+}
+
 static enum status step(struct result *r, int64_t valid, struct diag *d)
 {
 	const struct loaded *l = r->l;
@@ -138,13 +147,10 @@ static enum status step(struct result *r, int64_t valid, struct diag *d)
 				     : l->eval(l->step, valid, &probe);
 	if (rc)
 		return load_fail(l, rc, "run", d);
-	if (l->model->loss_name || l->model->loss_offset_eval != SIZE_MAX) {
-		double loss = l->loss(l->step);
-		float single = (float)loss;
-		bool wide = l->model->loss_dtype == STINT_F64;
-		keep(r, "", "loss", wide ? STINT_F64 : STINT_F32, 0, NULL,
-			wide ? (void *)&loss : (void *)&single, wide ? sizeof loss : sizeof single);
-	}
+	if (l->model->nloss)
+		keep_loss(r, "", "loss", l->loss(l->step));
+	for (int k = 0; l->model->nloss > 1 && k < l->model->nloss; k++)
+		keep_loss(r, "loss/", l->model->loss[k].name, l->loss_part(l->step, k));
 	for (int i = 0; i < l->model->nresident; i++) {
 		const struct stint_tensor *t = &l->model->resident[i];
 		const void *values = t->kind == STINT_BUFFER ? load_values(l, i) : NULL;
@@ -157,10 +163,10 @@ static enum status step(struct result *r, int64_t valid, struct diag *d)
 }
 
 struct run_args {
-	const char *dir, *target, *out;
+	const char *dir, *out;
 	const struct weights *weights;
 	const struct data_options *data;
-	const struct arg_list *inputs;
+	const struct arg_list *inputs, *targets;
 	int64_t seed;
 	bool json;
 };
@@ -168,7 +174,7 @@ struct run_args {
 static enum status run_loaded(struct arena *a, const struct loaded *l, const struct run_args *o,
 	struct feed *f, struct diag *d)
 {
-	TRY(feed_open(a, l, o->inputs, o->target, o->data, f, d));
+	TRY(feed_open(a, l, o->inputs, o->targets, o->data, f, d));
 	if (f->n && (f->samples > f->batch || f->samples < 1))
 		return diag_fail(d, ST_INVALID, &(struct where){.file = f->bound[0].data.path},
 			"compile with another --batch, or give as many samples",
@@ -180,7 +186,7 @@ static enum status run_loaded(struct arena *a, const struct loaded *l, const str
 		.l = l,
 		.batch = f->batch,
 		.samples = samples,
-		.cap = 2 * l->model->nresident + l->model->noutput + 1};
+		.cap = 2 * l->model->nresident + l->model->noutput + 1 + l->model->nloss};
 	r.entry = ARENA_ARRAY(a, struct safetensors_entry, r.cap);
 	r.whole = ARENA_ARRAY(a, void *, l->model->noutput);
 	if (!index || !r.entry)
@@ -224,18 +230,18 @@ static enum status run(struct arena *a, const struct run_args *o, struct diag *d
 
 enum status cmd_run(int argc, const char **argv, struct diag *d)
 {
-	char *target = NULL, *file = NULL, *out = NULL;
+	char *file = NULL, *out = NULL;
 	struct weights weights = {0};
 	struct data_options data = {0};
 	long long seed = 0;
 	int json = 0;
-	struct arg_list inputs = {0};
+	struct arg_list list[2] = {0};
 	struct poptOption table[] = {
 		{"input", 0, POPT_ARG_STRING, NULL, 1,
 			"data for an input, in the model's order or by name: " INPUT_FORMS,
 			"[NAME=]FILE"},
-		{"target", 0, POPT_ARG_STRING, &target, 0,
-			"labels or targets of the loss: " TARGET_FORMS, "FILE"},
+		{"target", 0, POPT_ARG_STRING, NULL, ARGS_ANEW | 2,
+			"labels or targets of the loss: " TARGET_FORMS, "[NAME=]FILE"},
 		{"weights", 0, POPT_ARG_STRING, &file, 0, "start from these values",
 			"FILE.safetensors"},
 		WEIGHTS_OPTIONS(weights), DATA_OPTIONS(data),
@@ -249,15 +255,14 @@ enum status cmd_run(int argc, const char **argv, struct diag *d)
 	if (!a)
 		return diag_nomem(d);
 	enum status st = args_parse(a, argc, argv, table,
-		"DIR --input [NAME=]FILE ... -o OUT.safetensors", 1, 1, &inputs, &args, d);
+		"DIR --input [NAME=]FILE ... -o OUT.safetensors", 1, 1, list, &args, d);
 	if (st == ST_OK && !args.help) {
 		weights.path = file;
-		const struct run_args o = {
-			args.positional[0], target, out, &weights, &data, &inputs, seed, json != 0};
+		const struct run_args o = {args.positional[0], out, &weights, &data, &list[0],
+			&list[1], seed, json != 0};
 		st = run(a, &o, d);
 	}
 	data_options_free(&data);
-	free(target);
 	free(file);
 	free(out);
 	arena_free(a);

@@ -100,6 +100,7 @@ static enum status try_files(struct training *t)
 	const struct train_log_start start = {.to = &t->o->log,
 		.append = t->o->resume != 0,
 		.step = t->place.step,
+		.m = t->l.model,
 		.e = t->has_eval ? &t->evaluation : NULL};
 	const char *folder = t->o->folder ? whole_path(t->arena, t->o->folder) : "";
 	if (!folder)
@@ -129,6 +130,7 @@ static enum status count_batches(struct training *t)
 			"each epoch leaves out %" PRId64 " of %" PRId64 " samples: %s", left,
 			f->samples, whole);
 	t->batches += left && !whole && !drop;
+	TRY(feed_wants_samples(f, t->diag));
 	if (t->batches == 0)
 		return diag_fail(t->diag, ST_INVALID, NULL, "compile with a smaller --batch",
 			"%" PRId64 " samples do not fill one batch of %" PRId64 "%s%s", f->samples,
@@ -143,13 +145,14 @@ static enum status tell_fewer_classes(const struct training *t)
 	struct class_names names;
 	TRY(class_names_split(t->arena, t->data.classes, &names, t->diag));
 	const bool alone = f->target >= 0 && feed_tensor(f, f->target)->rank == 1;
-	if (!alone || !names.n || names.n >= f->classes || t->ranks.rank != 0)
+	const int64_t classes = alone ? f->bound[f->target].classes : 0;
+	if (!alone || !names.n || names.n >= classes || t->ranks.rank != 0)
 		return ST_OK;
 	diag_note(t->diag, &(struct where){.file = t->o->dir},
 		arena_printf(
 			t->arena, "compile with --replace-head %" PRId64 " for as many", names.n),
 		"the data have %" PRId64 " classes, and the model tells %" PRId64 " apart", names.n,
-		f->classes);
+		classes);
 	return ST_OK;
 }
 
@@ -186,31 +189,41 @@ static enum status prepare(struct training *t)
 	if (!t->l.model->train)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
 			"compile with a loss and an optimizer", "was compiled with --loss none");
+	t->part = ARENA_ARRAY(t->arena, double, t->l.model->nloss);
+	t->part_mean = ARENA_ARRAY(t->arena, double, t->l.model->nloss);
+	if (!t->part || !t->part_mean)
+		return diag_nomem(t->diag);
 	TRY(ranks_take(t->arena, o->dir, &t->ranks, &t->l, t->diag));
 	TRY(ranks_reduce(&t->ranks, &t->l, o->reduce && !strcmp(o->reduce, "fast"), t->diag));
 	TRY(load_weights(t->arena, o->dir, &o->weights, &t->l, t->diag));
-	if (o->eval_input.n > 0 && !o->eval_target && t->l.model->target >= 0)
+	const bool held = o->data.hold_out != NULL;
+	if (held && (o->eval_input.n || o->eval_target.n))
+		return diag_fail(t->diag, ST_USAGE, NULL, "choose one",
+			"--hold-out takes held-out data out of --input, and --eval-input gives "
+			"others");
+	if (o->eval_input.n > 0 && !o->eval_target.n && load_target(t->l.model, 0) >= 0)
 		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-target FILE",
 			"--eval-input without --eval-target: the loss on held-out data needs "
 			"targets");
-	if (o->eval_target && !o->eval_input.n && o->input.n)
+	if (o->eval_target.n && !o->eval_input.n && o->input.n)
 		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-input [NAME=]FILE",
 			"--eval-target without --eval-input: there is nothing to evaluate");
 	t->data = o->data;
 	if (o->resume)
 		TRY(note_words(t->arena, o->folder, &t->data, t->diag));
-	TRY(feed_open(t->arena, &t->l, &o->input, o->target, &t->data, &t->train, t->diag));
+	TRY(feed_open(t->arena, &t->l, &o->input, &o->target, &t->data, &t->train, t->diag));
 	TRY(check_augment(t));
 	if (!t->data.classes && t->train.target >= 0)
 		t->data.classes = dataset_classes(&t->train.bound[t->train.target].data);
 	TRY(tell_fewer_classes(t));
 	TRY(know_columns(t));
-	t->has_eval = o->eval_input.n > 0 || o->eval_target;
+	t->has_eval = held || o->eval_input.n > 0 || o->eval_target.n > 0;
 	if (t->has_eval) {
 		t->held = t->data;
 		t->held.augment = NULL;
-		TRY(feed_open(t->arena, &t->l, &o->eval_input, o->eval_target, &t->held, &t->eval,
-			t->diag));
+		t->held.held = held;
+		TRY(feed_open(t->arena, &t->l, held ? &o->input : &o->eval_input,
+			held ? &o->target : &o->eval_target, &t->held, &t->eval, t->diag));
 		TRY(evaluation_start(
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
 		t->evaluation.ranks = &t->ranks;
@@ -244,6 +257,8 @@ static enum status train(struct training *t)
 	interrupt_listen();
 	printf("training %s: %" PRId64 " samples in batches of %" PRId64, t->l.model->name,
 		t->train.samples, t->train.batch);
+	if (t->data.hold_out)
+		printf(", %" PRId64 " held out", t->eval.samples);
 	if (t->ranks.n > 1)
 		printf(", %d ranks", t->ranks.n);
 	if (load_on_gpu(&t->l))
@@ -267,13 +282,15 @@ static enum status check_unsaved(const struct train_args *o, struct diag *d)
 			    : o->keep_best ? "--keep-best"
 			    : o->swa_start ? "--swa-start"
 			    : o->restart   ? "--restart"
+			    : o->max_time  ? "--max-time"
 					   : NULL;
 	return wants ? diag_fail(d, ST_USAGE, NULL, "leave one of them away",
 			       "%s is about what is saved, and --no-save saves nothing", wants)
 		     : ST_OK;
 }
 
-static enum status check_args(struct arena *a, const struct train_args *o, struct diag *d)
+static enum status check_args(struct arena *a, const struct train_args *o, struct pace *save_every,
+	struct pace *max_time, struct diag *d)
 {
 	struct schedule schedule;
 	struct metrics metrics;
@@ -289,6 +306,11 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (o->last && strcmp(o->last, "keep") != 0 && strcmp(o->last, "drop") != 0)
 		return diag_fail(
 			d, ST_USAGE, NULL, NULL, "--last '%s' is neither keep nor drop", o->last);
+	TRY(pace_parse("--save-every", o->save_every, save_every, d));
+	TRY(pace_parse("--max-time", o->max_time, max_time, d));
+	if (max_time->steps)
+		return diag_fail(d, ST_USAGE, NULL, "8h, for example",
+			"--max-time %s wants a time: s, m, h or d behind the number", o->max_time);
 	if (o->keep < 0 || o->early_stop < 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--keep and --early-stop want 0 or more");
 	if (o->no_save)
@@ -296,9 +318,8 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (o->anew && o->resume && !ranks_started())
 		return diag_fail(d, ST_USAGE, NULL, NULL,
 			"--anew and --resume ask for opposites: choose one");
-	if (o->metric.n && !o->eval_input.n && !o->eval_target)
-		return diag_fail(d, ST_USAGE, NULL, "--eval-input and --eval-target",
-			"--metric wants held-out data");
+	if (o->metric.n && !o->eval_input.n && !o->eval_target.n && !o->data.hold_out)
+		return diag_fail(d, ST_USAGE, NULL, HELD_OUT_HINT, "--metric wants held-out data");
 	TRY(swa_rate_parse(a, o->swa_lr, &swa, d));
 	if (o->swa_start < 0)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--swa-start wants an epoch, from 1");
@@ -320,25 +341,40 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	return ST_OK;
 }
 
+/* "PREFIXNAME":X */
+static void put_named(const char *prefix, const char *name, double x)
+{
+	struct text key = {0};
+	text_add(&key, "%s%s", prefix, name);
+	if (key.failed) /* the rest is there all the same */
+		return;
+	putchar(',');
+	safe_json(stdout, key.s);
+	printf(isfinite(x) ? ":%.9g" : ":null", x);
+	text_free(&key);
+}
+
 static void put_number(const char *key, double x)
 {
-	if (isfinite(x))
-		printf(",\"%s\":%.9g", key, x);
-	else
-		printf(",\"%s\":null", key);
+	put_named("", key, x);
 }
 
 /* What is left of it all; the log has each step. */
 static void print_json(const struct training *t, double seconds)
 {
 	printf("{\"epochs\":%" PRId64 ",\"steps\":%" PRId64, t->place.epoch, t->place.step);
+	const struct stint_model *m = t->l.model;
+	const struct evaluation *e = &t->evaluation;
 	put_number("loss", t->mean);
+	for (int k = 0; m->nloss > 1 && k < m->nloss; k++)
+		put_named("loss/", m->loss[k].name, t->part_mean[k]);
 	if (t->has_eval)
-		put_number("eval_loss", t->evaluation.loss);
-	for (int i = 0; t->has_eval && i < t->evaluation.metrics.n; i++)
-		if (t->evaluation.metrics.item[i].which != METRIC_CONFUSION)
-			put_number(t->evaluation.metrics.item[i].label,
-				metrics_value(&t->evaluation.metrics, i));
+		put_number("eval_loss", e->loss);
+	for (int k = 0; t->has_eval && m->nloss > 1 && k < m->nloss; k++)
+		put_named("eval_loss/", m->loss[k].name, e->scored[k].loss);
+	for (int i = 0; t->has_eval && i < e->nmetric; i++)
+		if (evaluation_metric(e, i)->which != METRIC_CONFUSION)
+			put_number(evaluation_metric(e, i)->label, evaluation_value(e, i));
 	lengths_json(&t->lengths);
 	put_number("seconds", seconds);
 	if (t->o->folder) {
@@ -356,7 +392,7 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 		o->schedule = "constant";
 	int was;
 	struct progress whole;
-	TRY(check_args(a, o, d));
+	TRY(check_args(a, o, &t.save_every, &t.max_time, d));
 	if (o->lr_find)
 		TRY(lr_find_check(o, d));
 	o->no_save |= o->lr_find;
@@ -391,15 +427,18 @@ static enum status run(struct train_args *o, struct arena *a, struct diag *d)
 enum status cmd_train(int argc, const char **argv, struct diag *d)
 {
 	struct train_args o = {.epochs = 1, .lr = NAN, .keep = 2, .rank_timeout = RANKS_PATIENCE};
-	struct arg_list list[4] = {0};
+	struct arg_list list[6] = {0};
 	char *text[10] = {NULL};
 	struct poptOption table[] = {{"input", 0, POPT_ARG_STRING, NULL, 1,
 					     "training data: " INPUT_FORMS, "[NAME=]FILE"},
-		{"target", 0, POPT_ARG_STRING, &text[0], 0, "training targets: " TARGET_FORMS,
-			"FILE"},
+		{"target", 0, POPT_ARG_STRING, NULL, ARGS_ANEW | 5,
+			"training targets: " TARGET_FORMS, "[NAME=]FILE"},
 		{"eval-input", 0, POPT_ARG_STRING, NULL, 2,
 			"held-out data, evaluated after each epoch", "[NAME=]FILE"},
-		{"eval-target", 0, POPT_ARG_STRING, &text[1], 0, "held-out targets", "FILE"},
+		{"eval-target", 0, POPT_ARG_STRING, NULL, ARGS_ANEW | 6, "held-out targets",
+			"[NAME=]FILE"},
+		HOLD_OUT_OPTION(
+			o.data, "of the training data so many, drawn by chance, are held out"),
 		{"metric", 0, POPT_ARG_STRING, NULL, 3,
 			"of held-out data, after each epoch: accuracy, f1, ...", "NAME[:OPTIONS]"},
 		{"epochs", 0, POPT_ARG_LONGLONG, &o.epochs, 0, "(default 1)", "N"},
@@ -407,7 +446,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 			"X"},
 		{"lr-find", 0, POPT_ARG_NONE, &o.lr_find, 0,
 			"train a hundred steps at a rising rate, and say which to take", NULL},
-		{"schedule", 0, POPT_ARG_STRING, &text[2], 0,
+		{"schedule", 0, POPT_ARG_STRING, &text[0], 0,
 			"of the learning rate: constant, cosine, step:size=30, ...",
 			"NAME[:OPTIONS]"},
 		{"warmup", 0, POPT_ARG_LONGLONG, &o.warmup, 0, "steps of rising learning rate",
@@ -415,28 +454,34 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		DATA_OPTIONS(o.data),
 		{"augment", 0, POPT_ARG_STRING, &o.data.augment, 0,
 			"change pictures by chance while training: " AUGMENT_WORDS, "WORD[,...]"},
-		{"pad", 0, POPT_ARG_STRING, &text[9], 0,
+		{"pad", 0, POPT_ARG_STRING, &text[7], 0,
 			"fills the ends of samples: a batch takes the shortest step that holds it",
 			"[NAME=]TOKEN"},
-		{"last", 0, POPT_ARG_STRING, &text[7], 0,
+		{"last", 0, POPT_ARG_STRING, &text[5], 0,
 			"an epoch's incomplete last batch (default: keep where that is exact)",
 			"keep|drop"},
 		{"seed", 0, POPT_ARG_LONGLONG, &o.seed, 0, "of shuffling and dropout (default 0)",
 			"N"},
-		{"weights", 0, POPT_ARG_STRING, &text[5], 0, "start from these values",
+		{"weights", 0, POPT_ARG_STRING, &text[3], 0, "start from these values",
 			"FILE.safetensors"},
 		WEIGHTS_OPTIONS(o.weights),
-		{"checkpoint", 0, POPT_ARG_STRING, &text[3], 0,
+		{"checkpoint", 0, POPT_ARG_STRING, &text[1], 0,
 			"save here after each epoch and when interrupted (default: "
 			"DIR/checkpoints)",
 			"FOLDER"},
+		{"save-every", 0, POPT_ARG_STRING, &text[8], 0,
+			"within an epoch, too: after so many steps, or so long (default 15m; 0: "
+			"not)",
+			"N|15m|2h"},
+		{"max-time", 0, POPT_ARG_STRING, &text[9], 0,
+			"save and end after so long; --resume goes on", "8h|2d"},
 		{"keep", 0, POPT_ARG_LONGLONG, &o.keep, 0, "checkpoints (default 2; 0: all)", "N"},
-		{"keep-best", 0, POPT_ARG_STRING, &text[4], 0,
+		{"keep-best", 0, POPT_ARG_STRING, &text[2], 0,
 			"keep the best epoch's values as best.safetensors: by loss or a --metric",
 			"NAME"},
 		{"swa-start", 0, POPT_ARG_LONGLONG, &o.swa_start, 0,
 			"average the weights after each epoch from this one on", "EPOCH"},
-		{"swa-lr", 0, POPT_ARG_STRING, &text[6], 0, "learning rate of the epochs behind it",
+		{"swa-lr", 0, POPT_ARG_STRING, &text[4], 0, "learning rate of the epochs behind it",
 			"X[:OPTIONS]"},
 		{"early-stop", 0, POPT_ARG_LONGLONG, &o.early_stop, 0,
 			"end after so many epochs that were not the best", "N"},
@@ -456,7 +501,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 			"of these: go on with one fewer where one was lost, so often", "N"},
 		{"rank-timeout", 0, POPT_ARG_DOUBLE, &o.rank_timeout, 0,
 			"how long a rank waits for another (default 60; 0: forever)", "SECONDS"},
-		{"reduce", 0, POPT_ARG_STRING, &text[8], 0,
+		{"reduce", 0, POPT_ARG_STRING, &text[6], 0,
 			"of these: sums along a tree, the same bits on any number (default), or "
 			"fast",
 			"tree|fast"},
@@ -478,17 +523,19 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		o.input = list[0];
 		o.eval_input = list[1];
 		o.metric = list[2];
-		o.target = text[0];
-		o.eval_target = text[1];
-		o.schedule = text[2];
-		o.folder = text[3];
+		o.target = list[4];
+		o.eval_target = list[5];
+		o.schedule = text[0];
+		o.folder = text[1];
 		o.log = list[3];
-		o.weights.path = text[5];
-		o.keep_best = text[4];
-		o.swa_lr = text[6];
-		o.last = text[7];
-		o.reduce = text[8];
-		o.pad = text[9];
+		o.weights.path = text[3];
+		o.keep_best = text[2];
+		o.swa_lr = text[4];
+		o.last = text[5];
+		o.reduce = text[6];
+		o.pad = text[7];
+		o.save_every = text[8] ? text[8] : "15m";
+		o.max_time = text[9];
 		st = run(&o, a, d);
 	}
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)

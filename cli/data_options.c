@@ -3,12 +3,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli/hold_out.h"
+
 void data_options_free(struct data_options *o)
 {
 	free(o->scale);
 	free(o->shift);
 	free(o->skip_bad);
 	free(o->augment);
+	free(o->hold_out);
 	*o = (struct data_options){0};
 }
 
@@ -56,25 +59,32 @@ enum status data_options_check(const struct data_options *o, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL,
 			"words are " AUGMENT_WORDS ", with commas between them",
 			"--augment: '%s' is not what pictures can be changed by", o->augment);
+	TRY(hold_out_check(o->hold_out, d));
 	return data_options_bad(o, 0, 0, &most, d);
+}
+
+enum status data_options_count(const char *option, const char *text, int64_t samples,
+	const char *hint, int64_t *out, struct diag *d)
+{
+	char *end;
+	const double v = strtod(text, &end);
+	const bool share = *end == '%';
+	if (end == text || end[share] || !(v >= 0) || v > (share ? 100 : 0x1p53) ||
+		(!share && v > floor(v)))
+		return diag_fail(d, ST_USAGE, NULL, hint,
+			"%s: '%s' is neither a number of samples nor a share", option, text);
+	*out = (int64_t)(share ? floor((double)samples * v / 100) : v);
+	return ST_OK;
 }
 
 enum status data_options_bad(
 	const struct data_options *o, int64_t samples, int64_t usual, int64_t *most, struct diag *d)
 {
-	char *end;
 	*most = usual;
 	if (!o->skip_bad || !*o->skip_bad)
 		return ST_OK;
-	const double v = strtod(o->skip_bad, &end);
-	const bool share = *end == '%';
-	if (end == o->skip_bad || end[share] || !(v >= 0) || v > (share ? 100 : 0x1p53) ||
-		(!share && v > floor(v)))
-		return diag_fail(d, ST_USAGE, NULL,
-			"--skip-bad=20 are 20 samples, --skip-bad=0.5% that share of them",
-			"--skip-bad: '%s' is neither a number of samples nor a share", o->skip_bad);
-	*most = (int64_t)(share ? floor((double)samples * v / 100) : v);
-	return ST_OK;
+	return data_options_count("--skip-bad", o->skip_bad, samples,
+		"--skip-bad=20 are 20 samples, --skip-bad=0.5% that share of them", most, d);
 }
 
 enum status data_options_map(const struct data_options *o, const char *name, int rank,

@@ -12,6 +12,8 @@ struct data_options {
 	char *skip_bad;      /* what --skip-bad says, "" for nothing; NULL: not given */
 	int resize, crop;    /* of pictures; 0: not given */
 	char *augment;       /* words of pictures' settings that stand for chance; NULL: none */
+	char *hold_out;      /* so many samples, or a share of them (cli/hold_out.h); NULL: none */
+	bool held;           /* read these, and not all others */
 	/* The same as values were trained, of this file; NULL: not known. */
 	const char *trained;
 	int trained_resize, trained_crop;
@@ -25,6 +27,8 @@ struct data_options {
 
 /* What they are in a popt table. */
 /* clang-format off */
+#define HOLD_OUT_OPTION(o, help)                                                                   \
+	{"hold-out", 0, POPT_ARG_STRING, &(o).hold_out, 0, help, "N|P%"}
 #define DATA_OPTIONS(o)                                                                            \
 	{"scale", 0, POPT_ARG_STRING, &(o).scale, 0,                                               \
 		"real inputs are value * A + B; several: by channel", "A[,A...]"},                 \
@@ -44,6 +48,11 @@ void data_options_free(struct data_options *o);
 
 /* That numbers are numbers, whatever they will be for. */
 enum status data_options_check(const struct data_options *o, struct diag *d);
+
+/* `text`, of this option, is a number of samples ("20") or a share of all ("0.5%"), rounded down.
+ */
+enum status data_options_count(const char *option, const char *text, int64_t samples,
+	const char *hint, int64_t *out, struct diag *d);
 
 /* --skip-bad: so many of `samples` may be bad; `usual` of them where it does not say. */
 enum status data_options_bad(const struct data_options *o, int64_t samples, int64_t usual,

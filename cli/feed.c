@@ -9,6 +9,7 @@
 #include "base/marked.h"
 #include "cli/data_columns.h"
 #include "cli/data_forms.h"
+#include "cli/hold_out.h"
 #include "cli/picture_source.h"
 
 static enum status check_scalar(
@@ -24,15 +25,16 @@ static enum status check_scalar(
 }
 
 /* A number a class where the loss reads the class's number: what else it could be compiled for. */
-static const char *one_hot_hint(const struct feed *f, const struct dataset *data)
+static const char *one_hot_hint(const struct feed *f, int i)
 {
-	const struct stint_tensor *t = &f->l->model->resident[f->l->model->target];
-	int64_t row = 1;
-	for (int i = 1; i < t->rank; i++)
-		row *= t->dim[i];
-	if (!f->classes || data->rank != t->rank + 1 || data->row != row * f->classes)
+	const struct stint_tensor *t = feed_tensor(f, i);
+	const struct dataset *data = &f->bound[i].data;
+	int64_t row = f->bound[i].classes;
+	for (int k = 1; k < t->rank; k++)
+		row *= t->dim[k];
+	if (!f->bound[i].classes || data->rank != t->rank + 1 || data->row != row)
 		return NULL;
-	return strcmp(f->l->model->loss_name, "cross-entropy") != 0
+	return strcmp(f->bound[i].loss->kind, "cross-entropy") != 0
 		       ? "it has a number for each class: give the number of each sample's class"
 		       : "it has a number for each class: compile with --loss "
 			 "cross-entropy:target=probabilities, or give the number of each sample's "
@@ -41,12 +43,11 @@ static const char *one_hot_hint(const struct feed *f, const struct dataset *data
 
 /* Axis 0 counts samples; the rest must have as many elements, and where the ranks agree the same
  * sizes. An image file of rank 3 fits a model's [N, 1, H, W]. */
-static enum status check_shape(const struct feed *f, const struct stint_tensor *t,
-	const struct dataset *data, struct diag *d)
+static enum status check_shape(const struct feed *f, int bound, struct diag *d)
 {
-	const struct stint_model *m = f->l->model;
-	const char *hint = m->target >= 0 && t == &m->resident[m->target] ? one_hot_hint(f, data)
-									  : NULL;
+	const struct stint_tensor *t = feed_tensor(f, bound);
+	const struct dataset *data = &f->bound[bound].data;
+	const char *hint = one_hot_hint(f, bound);
 	int64_t row = 1;
 	if (t->rank == 0)
 		return check_scalar(t, data, d);
@@ -84,17 +85,16 @@ static enum status check_type(
 		"holds floats; '%s' wants integers", t->name);
 }
 
-bool feed_has_labels(const struct stint_model *m)
+bool feed_has_labels(const struct stint_model *m, const struct stint_loss_term *loss)
 {
-	return m->target >= 0 && m->resident[m->target].dtype == STINT_I64 && m->loss_name &&
-	       (!strcmp(m->loss_name, "cross-entropy") || !strcmp(m->loss_name, "nll"));
+	return loss->target >= 0 && m->resident[loss->target].dtype == STINT_I64 && loss->kind &&
+	       (!strcmp(loss->kind, "cross-entropy") || !strcmp(loss->kind, "nll"));
 }
 
-double feed_loss_option(const struct stint_model *m, const char *name, double def)
+double feed_loss_option(const struct stint_loss_term *loss, const char *name, double def)
 {
-	size_t n;
-	const char *at = m->loss_options ? marked_option(m->loss_options, name, &n) : NULL;
-	return at ? strtod(at, NULL) : def;
+	const struct stint_loss_option *o = load_loss_option(loss, name);
+	return o ? o->number : def;
 }
 
 enum status feed_wants_outputs(const struct loaded *l, const char *what, struct diag *d)
@@ -108,69 +108,80 @@ enum status feed_wants_outputs(const struct loaded *l, const char *what, struct 
 		what);
 }
 
-bool feed_sums_loss(const struct stint_model *m)
+enum status feed_wants_samples(const struct feed *f, struct diag *d)
 {
-	size_t n;
-	const char *how = m->loss_options ? marked_option(m->loss_options, "reduction", &n) : NULL;
-	return how && marked_is(how, n, "sum");
+	const char *file = f->n ? f->bound[0].data.path : f->l->model->name;
+	return f->n && f->samples ? ST_OK
+				  : diag_fail(d, ST_INVALID, &(struct where){.file = file}, NULL,
+					    "there are no samples");
 }
 
-bool feed_scores(const struct stint_model *m, const struct stint_output *o)
+bool feed_sums_loss(const struct stint_loss_term *loss)
 {
-	size_t n;
-	const char *named = m->loss_options ? marked_option(m->loss_options, "output", &n) : NULL;
-	return !named || marked_is(named, n, o->name);
+	const struct stint_loss_option *how = load_loss_option(loss, "reduction");
+	return how && how->word && !strcmp(how->word, "sum");
 }
 
-const struct stint_output *feed_scored_output(const struct stint_model *m)
+const struct stint_output *feed_scored_output(
+	const struct stint_model *m, const struct stint_loss_term *loss)
 {
-	const struct stint_tensor *target = &m->resident[m->target];
-	for (int o = 0; o < m->noutput; o++) {
-		bool fits = m->output[o].rank == target->rank + 1;
-		if (fits && feed_scores(m, &m->output[o]))
-			return &m->output[o];
-	}
-	return NULL;
+	const struct stint_output *o = loss->output < 0 ? NULL : &m->output[loss->output];
+	return o && o->rank == m->resident[loss->target].rank + 1 ? o : NULL;
 }
 
 /* The classes: the sizes of the scored output that the target does not have. */
-static int64_t classes_of(const struct stint_model *m)
+static int64_t classes_of(const struct stint_model *m, const struct stint_loss_term *loss)
 {
-	const struct stint_output *o = feed_scored_output(m);
+	const struct stint_output *o = feed_scored_output(m, loss);
+	const struct stint_tensor *t = &m->resident[loss->target];
 	int64_t numel = m->shards > 1 ? m->shards : 1, rows = 1; /* of the whole batch */
 	if (!o)
 		return INT64_MAX;
 	for (int i = 0; i < o->rank; i++)
 		numel *= o->dim[i];
-	for (int i = 0; i < m->resident[m->target].rank; i++)
-		rows *= m->resident[m->target].dim[i];
+	for (int i = 0; i < t->rank; i++)
+		rows *= t->dim[i];
 	return rows && numel % rows == 0 ? numel / rows : INT64_MAX;
 }
 
-static void know_labels(struct feed *f)
+/* Of file i, a target: which loss compares with it, and what its labels are. Where several do,
+ * labels are those of the one with the fewest classes. */
+static void know_target(struct feed *f, int i)
 {
 	const struct stint_model *m = f->l->model;
-	if (!feed_has_labels(m))
-		return;
-	f->classes = classes_of(m);
-	f->ignore = (int64_t)feed_loss_option(m, "ignore_index", -100);
+	for (int k = 0; k < m->nloss; k++) {
+		const struct stint_loss_term *loss = &m->loss[k];
+		if (loss->target != f->bound[i].resident)
+			continue;
+		if (!f->bound[i].loss)
+			f->bound[i].loss = loss;
+		if (!feed_has_labels(m, loss))
+			continue;
+		const int64_t classes = classes_of(m, loss);
+		if (f->bound[i].classes && f->bound[i].classes <= classes)
+			continue;
+		f->bound[i].classes = classes;
+		f->bound[i].ignore = (int64_t)feed_loss_option(loss, "ignore_index", -100);
+	}
 }
 
 /* Before the first step; each batch's are looked at again when they are read. */
-static enum status check_labels(const struct feed *f, const struct dataset *data, struct diag *d)
+static enum status check_labels(const struct feed *f, int i, struct diag *d)
 {
+	const struct dataset *data = &f->bound[i].data;
+	const int64_t classes = f->bound[i].classes;
 	int64_t at, value;
 	char message[256];
-	if (!f->classes || f->o->skip_bad || !data->cheap)
+	if (!classes || f->o->skip_bad || !data->cheap)
 		return ST_OK;
-	if (dataset_outside(data, 0, f->classes - 1, f->ignore, &at, &value, message))
+	if (dataset_outside(data, 0, classes - 1, f->bound[i].ignore, &at, &value, message))
 		return diag_fail(d, ST_INVALID, NULL, NULL, "%s", message);
 	if (at < 0)
 		return ST_OK;
 	return diag_fail(d, ST_INVALID, &(struct where){.file = data->path},
 		"--skip-bad takes another sample instead",
 		"sample %" PRId64 " has label %" PRId64 ", out of range for %" PRId64 " classes",
-		at, value, f->classes);
+		at, value, classes);
 }
 
 static bool is_file(const char *source)
@@ -209,40 +220,55 @@ static enum status bind(
 	for (int i = 0; i < f->n; i++)
 		if (f->bound[i].resident == resident)
 			return diag_fail(d, ST_USAGE, NULL, NULL, "'%s' is given twice", t->name);
-	TRY(picture_source(a, f->o, t, resident == m->target, m->target < 0, text, &path, d));
+	const bool target = load_is_target(m, resident);
+	TRY(picture_source(a, f->o, t, target, load_target(m, 0) < 0, text, &path, d));
 	TRY(columns_source(a, f->o, t, &path, &trained, d));
-	struct dataset *data = &f->bound[f->n].data;
+	const int bound = f->n;
+	struct dataset *data = &f->bound[bound].data;
 	if (dataset_open(data, path, message)) {
 		return data_fail(d, is_file(path) ? ST_INVALID : ST_IO, path,
 			data_form_hint(a, path), message);
 	}
 	bool is_real = t->dtype == STINT_F32 || t->dtype == STINT_F64;
-	f->bound[f->n].resident = resident;
-	f->bound[f->n].mapped = is_real && resident != m->target;
+	f->bound[bound].resident = resident;
+	f->bound[bound].mapped = is_real && !target;
 	f->n++;
-	if (resident == m->target && f->o->classes &&
+	know_target(f, bound);
+	if (resident == load_target(m, 0) && f->o->classes &&
 		dataset_take_classes(data, f->o->classes, message))
 		return diag_fail(d, ST_INVALID, NULL,
 			"each class is a folder, of the name that it had in training", "%s",
 			message);
 	TRY(columns_take(a, f->o, t, trained, data, d));
-	if (f->bound[f->n - 1].mapped)
-		TRY(data_options_map(f->o, t->name, t->rank, t->dim, &f->bound[f->n - 1].map, d));
-	TRY(check_shape(f, t, data, d));
-	return check_type(t, data, d);
+	if (f->bound[bound].mapped)
+		TRY(data_options_map(f->o, t->name, t->rank, t->dim, &f->bound[bound].map, d));
+	TRY(check_shape(f, bound, d));
+	TRY(check_type(t, data, d));
+	return target ? check_labels(f, bound, d) : ST_OK;
 }
 
-/* The k-th model input that is not the target. */
+/* The k-th model input that is no target. */
 static int nth_input(const struct stint_model *m, int k)
 {
 	for (int i = 0; i < m->nresident; i++)
-		if (m->resident[i].kind == STINT_INPUT && i != m->target && k-- == 0)
+		if (m->resident[i].kind == STINT_INPUT && !load_is_target(m, i) && k-- == 0)
 			return i;
 	return -1;
 }
 
-static enum status bind_input(
-	struct arena *a, struct feed *f, const char *text, int *position, struct diag *d)
+/* A hint; NULL: no memory for it. */
+static const char *known_targets(struct arena *a, const struct stint_model *m)
+{
+	const char *all = "there are";
+	for (int k = 0; all && load_target(m, k) >= 0; k++)
+		all = arena_printf(
+			a, "%s%s '%s'", all, k ? "," : "", m->resident[load_target(m, k)].name);
+	return all;
+}
+
+/* "[NAME=]FILE", of an input or of a target: *position counts those without a name. */
+static enum status bind_given(struct arena *a, struct feed *f, bool target, const char *text,
+	int *position, struct diag *d)
 {
 	const struct stint_model *m = f->l->model;
 	const char *eq = dataset_is_prefixed(text) ? NULL : marked_first(text, "=");
@@ -250,17 +276,38 @@ static enum status bind_input(
 	int resident = name ? load_find(f->l, name, STINT_INPUT) : -1;
 	if (eq && !name)
 		return diag_nomem(d);
-	if (resident == m->target)
+	if (resident >= 0 && load_is_target(m, resident) != target)
 		resident = -1;
 	if (eq && resident < 0 && !is_file(text))
-		return diag_fail(d, ST_USAGE, NULL, "`stint show MODEL.onnx` lists the inputs",
-			"the model has no input '%s'", name);
+		return target ? diag_fail(d, ST_USAGE, NULL, known_targets(a, m),
+					"no loss has a target '%s'", name)
+			      : diag_fail(d, ST_USAGE, NULL,
+					"`stint show MODEL.onnx` lists the inputs",
+					"the model has no input '%s'", name);
 	if (resident >= 0)
 		text = eq + 1;
-	else if ((resident = nth_input(m, (*position)++)) < 0)
-		return diag_fail(
-			d, ST_USAGE, NULL, NULL, "'%s': the model has no more inputs", text);
+	else if ((resident = target ? load_target(m, (*position)++) : nth_input(m, (*position)++)) <
+		 0)
+		return target ? diag_fail(d, ST_USAGE, NULL, NULL,
+					"'%s': the losses have no more targets", text)
+			      : diag_fail(d, ST_USAGE, NULL, NULL,
+					"'%s': the model has no more inputs", text);
 	return bind(a, f, resident, text, d);
+}
+
+static enum status bind_targets(
+	struct arena *a, struct feed *f, const struct arg_list *targets, struct diag *d)
+{
+	const struct stint_model *m = f->l->model;
+	int position = 0;
+	if (targets->n && load_target(m, 0) < 0)
+		return diag_fail(d, ST_USAGE, NULL, NULL, "the model takes no target");
+	for (int i = 0; i < targets->n; i++)
+		TRY(bind_given(a, f, true, targets->value[i], &position, d));
+	for (int i = 0; i < f->n; i++)
+		if (f->bound[i].resident == load_target(m, 0))
+			f->target = i;
+	return ST_OK;
 }
 
 static enum status check_complete(const struct feed *f, struct diag *d)
@@ -272,7 +319,10 @@ static enum status check_complete(const struct feed *f, struct diag *d)
 			bound |= f->bound[k].resident == i;
 		if (!bound)
 			return diag_fail(d, ST_USAGE, NULL,
-				i == m->target ? "--target FILE.npy" : "--input [NAME=]FILE.npy",
+				load_target(m, 1) >= 0 && load_is_target(m, i)
+					? "--target NAME=FILE.npy"
+				: load_is_target(m, i) ? "--target FILE.npy"
+						       : "--input [NAME=]FILE.npy",
 				"no data for '%s'", m->resident[i].name);
 	}
 	return ST_OK;
@@ -298,6 +348,11 @@ static enum status count_file(struct feed *f, int i, int first, struct diag *d)
 	return ST_OK;
 }
 
+static int64_t most_of(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* What a sample is, and how many there are. */
 static enum status count_samples(struct arena *a, struct feed *f, struct diag *d)
 {
@@ -311,12 +366,15 @@ static enum status count_samples(struct arena *a, struct feed *f, struct diag *d
 	for (int i = first; i < f->n; i++) {
 		int64_t rows = feed_is_scalar(f, i) ? f->batch : feed_tensor(f, i)->dim[0];
 		f->whole |= rows != f->batch;
-		most = rows > most ? rows : most;
+		most = most_of(most, rows);
 	}
 	if (f->whole) {
-		bool counts = f->target >= 0 && !feed_is_scalar(f, f->target);
+		int64_t counted = 0;
+		for (int i = first; i < f->n; i++)
+			if (f->bound[i].loss && !feed_is_scalar(f, i))
+				counted = most_of(counted, feed_tensor(f, i)->dim[0]);
 		f->batch = 1;
-		f->rows = counts ? feed_tensor(f, f->target)->dim[0] : most;
+		f->rows = counted ? counted : most;
 	}
 	f->index = ARENA_ARRAY(a, int64_t, most);
 	if (!f->index)
@@ -354,23 +412,17 @@ static enum status open_batches(struct arena *a, struct feed *f, struct diag *d)
 }
 
 enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_list *inputs,
-	const char *target, const struct data_options *o, struct feed *out, struct diag *d)
+	const struct arg_list *targets, const struct data_options *o, struct feed *out,
+	struct diag *d)
 {
-	const struct stint_model *m = l->model;
 	int position = 0;
 	*out = (struct feed){.l = l, .o = o, .target = -1};
 	for (int i = 0; i < inputs->n; i++)
-		TRY(bind_input(a, out, inputs->value[i], &position, d));
-	if (target && m->target < 0)
-		return diag_fail(d, ST_USAGE, NULL, NULL, "the model takes no target");
-	if (target) {
-		out->target = out->n;
-		know_labels(out);
-		TRY(bind(a, out, m->target, target, d));
-		TRY(check_labels(out, &out->bound[out->target].data, d));
-	}
+		TRY(bind_given(a, out, false, inputs->value[i], &position, d));
+	TRY(bind_targets(a, out, targets, d));
 	TRY(check_complete(out, d));
 	TRY(count_samples(a, out, d));
 	TRY(check_names(out, d));
+	TRY(hold_out_take(out, d));
 	return open_batches(a, out, d);
 }

@@ -29,21 +29,27 @@ struct feed {
 		struct dataset data;
 		bool mapped; /* a real input */
 		struct dataset_map map;
+		/* Of a target: the first loss that compares with it; NULL: an input. And where it
+		 * has labels, how many classes, and the label that counts nowhere; 0: it has none.
+		 */
+		const struct stint_loss_term *loss;
+		int64_t classes, ignore;
 	} bound[FEED_MAX];
-	int64_t samples; /* in every file */
+	int64_t samples; /* in every file, or of those that --hold-out leaves this feed */
 	int64_t batch;   /* samples of a step: the first axis of the model's inputs */
 	/* Where these differ in it (a graph's nodes and edges, a sequence and a first state) a
 	 * sample is all that one step takes: `batch` is 1, and each file holds as many rows of its
 	 * input for every sample. */
 	bool whole;
-	int64_t rows;            /* of a sample, for the loss: 1, or the first axis of the target */
-	int64_t *index;          /* of rows, where samples are whole */
-	int target;              /* index in bound, or -1 */
-	int64_t classes, ignore; /* of labels; 0: the target has none */
-	int padded;              /* the index in bound of rows of tokens, and 1; 0: none */
-	int64_t token;           /* that fills their ends */
-	int64_t first, end;      /* rows of a batch that this rank's shards have; end 0: all */
+	int64_t rows;   /* of a sample, for the loss: 1, or the first axis of the largest target */
+	int64_t *index; /* of rows in the files, of what is read */
+	int target;     /* the first loss's, an index in bound, or -1 */
+	int padded;     /* the index in bound of rows of tokens, and 1; 0: none */
+	int64_t token;  /* that fills their ends */
+	int64_t first, end; /* rows of a batch that this rank's shards have; end 0: all */
 	struct shuffle order;
+	struct shuffle drawn;     /* --hold-out: places of all samples in the files */
+	int64_t from;             /* the first of them that is this feed's */
 	int64_t *place, *swapped; /* a batch's */
 	int64_t bad;              /* so many samples may be bad */
 	/* Of each sample of a batch what is wrong with it, or "": it stays, of zeros. NULL: the
@@ -52,12 +58,15 @@ struct feed {
 	struct feed_tally *tally;
 };
 
-/* Open the files of `inputs` ("[NAME=]FILE": without a NAME they bind in the model's order) and
- * `target` (NULL: none given). Shapes and types must fit, axis 0 counting samples (a file may hold
+/* Open the files of `inputs` and `targets` ("[NAME=]FILE": without a NAME they bind in the model's
+ * order, or the losses'). Shapes and types must fit, axis 0 counting samples (a file may hold
  * any number of them); labels must be in range. */
 enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_list *inputs,
-	const char *target, const struct data_options *o, struct feed *out, struct diag *d);
+	const struct arg_list *targets, const struct data_options *o, struct feed *out,
+	struct diag *d);
 void feed_close(struct feed *f);
+/* Fails where the files hold none. */
+enum status feed_wants_samples(const struct feed *f, struct diag *d);
 
 /* Samples index[0..n), n ≤ batch, into the arena; missing rows repeat the last one. */
 enum status feed_batch(const struct feed *f, const int64_t *index, int64_t n, struct diag *d);
@@ -99,18 +108,17 @@ static inline bool feed_is_scalar(const struct feed *f, int i)
 /* Samples that an evaluation takes: of a batch in micro-batches the first part. */
 int64_t feed_evaluated(const struct feed *f);
 
-/* The target holds labels of classes. */
-bool feed_has_labels(const struct stint_model *m);
-/* The loss may read this output: it is the one that it names, or it names none. */
-bool feed_scores(const struct stint_model *m, const struct stint_output *o);
-/* The output that the loss with its target reads; NULL: not known. */
-const struct stint_output *feed_scored_output(const struct stint_model *m);
+/* A loss's target holds labels of classes. */
+bool feed_has_labels(const struct stint_model *m, const struct stint_loss_term *loss);
+/* The output whose classes these labels number; NULL: not known. */
+const struct stint_output *feed_scored_output(
+	const struct stint_model *m, const struct stint_loss_term *loss);
 /* Fails where an evaluation computes the loss alone (compile --no-outputs): `what` wants outputs.
  */
 enum status feed_wants_outputs(const struct loaded *l, const char *what, struct diag *d);
-/* The loss is a sum over the batch's samples. */
-bool feed_sums_loss(const struct stint_model *m);
-/* A number of a loss option ("ignore_index") as compiled in, or `def`. */
-double feed_loss_option(const struct stint_model *m, const char *name, double def);
+/* A loss is a sum over the batch's samples. */
+bool feed_sums_loss(const struct stint_loss_term *loss);
+/* A number of a loss's option ("ignore_index"), or `def`. */
+double feed_loss_option(const struct stint_loss_term *loss, const char *name, double def);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "cli/clock.h"
 #include "cli/feed_pad.h"
+#include "cli/hold_out.h"
 #include "runtime/stint_tree.h"
 
 static enum dataset_as number_of(int dtype)
@@ -24,17 +25,18 @@ static int read_rows(const struct feed *f, int i, const int64_t *index, int64_t 
 	const struct dataset *data = &f->bound[i].data;
 	const int rc = dataset_read(data, index, n, number_of(feed_tensor(f, i)->dtype),
 		f->bound[i].mapped ? &f->bound[i].map : NULL, out, done, message);
-	if (i != f->target || !f->classes)
+	const int64_t classes = f->bound[i].classes;
+	if (!classes)
 		return rc;
 	const int64_t *label = out;
 	for (int64_t k = 0; k < *done * data->row; k++) {
-		if ((label[k] >= 0 && label[k] < f->classes) || label[k] == f->ignore)
+		if ((label[k] >= 0 && label[k] < classes) || label[k] == f->bound[i].ignore)
 			continue;
 		*done = k / data->row;
 		snprintf(message, 256,
 			"%.120s: sample %" PRId64 " has label %" PRId64
 			", out of range for %" PRId64 " classes",
-			data->path, index[*done], label[k], f->classes);
+			data->path, index[*done], label[k], classes);
 		return BAD_LABEL;
 	}
 	return rc;
@@ -49,12 +51,15 @@ static int read_part(const struct feed *f, int i, const int64_t *index, int64_t 
 	if (feed_is_scalar(f, i) || f->whole) {
 		const int64_t rows = feed_is_scalar(f, i) ? 1 : t->dim[0];
 		for (int64_t r = 0; r < rows; r++)
-			f->index[r] = feed_is_scalar(f, i) ? 0 : index[0] * rows + r;
+			f->index[r] = feed_is_scalar(f, i) ? 0
+							   : hold_out_row(f, index[0]) * rows + r;
 		rc = read_rows(f, i, f->index, rows, at, done, message);
 		*done = rc ? 0 : n;
 		return rc;
 	}
-	return read_rows(f, i, index, n, at, done, message);
+	for (int64_t r = 0; r < n; r++)
+		f->index[r] = hold_out_row(f, index[r]);
+	return read_rows(f, i, f->index, n, at, done, message);
 }
 
 /* --- Bad samples --- */
@@ -80,7 +85,7 @@ static void reason_of(const struct feed *f, int i, int64_t sample, int rc, const
 		snprintf(name, BAD_TEXT, "sample %" PRId64, sample);
 	if (rc == BAD_LABEL) {
 		snprintf(reason, BAD_TEXT, "a label out of range for %" PRId64 " classes",
-			f->classes);
+			f->bound[i].classes);
 		return;
 	}
 	const char *text = behind(message, data->path);
@@ -101,7 +106,7 @@ static int count_bad(
 {
 	char reason[BAD_TEXT], name[BAD_TEXT], last[256];
 	struct bad_samples *b = &f->tally->bad;
-	reason_of(f, i, sample, rc, message, reason, name);
+	reason_of(f, i, hold_out_row(f, sample), rc, message, reason, name);
 	if (bad_add(b, sample, f->samples, reason, name)) {
 		snprintf(message, 256, "out of memory");
 		return 1;
@@ -354,6 +359,7 @@ void feed_close(struct feed *f)
 		free(f->tally->staged[i]);
 	}
 	shuffle_close(&f->order);
+	shuffle_close(&f->drawn);
 	for (int i = 0; i < f->n; i++)
 		dataset_close(&f->bound[i].data);
 	if (f->tally)

@@ -20,7 +20,7 @@ enum status follow_start(struct training *t)
 	struct follow *f = &t->follow;
 	const struct train_args *o = t->o;
 	f->name = o->keep_best ? o->keep_best : "loss";
-	f->metric = -1;
+	f->metric = f->loss = -1;
 	f->best = (struct improvement){.falls = true, .best = NAN};
 	TRY(schedule_parse(t->arena, o->schedule, &f->schedule, t->diag));
 	if (f->schedule.which == SCHEDULE_ONE_CYCLE && o->warmup)
@@ -31,17 +31,22 @@ enum status follow_start(struct training *t)
 			"--swa-lr does not go with --schedule plateau, which follows the loss");
 	const bool follows = o->keep_best || o->early_stop || f->schedule.which == SCHEDULE_PLATEAU;
 	if (follows && !t->has_eval)
-		return diag_fail(t->diag, ST_USAGE, NULL, "--eval-input and --eval-target",
+		return diag_fail(t->diag, ST_USAGE, NULL, HELD_OUT_HINT,
 			"--keep-best, --early-stop and --schedule plateau want held-out data");
 	if (!strcmp(f->name, "loss"))
 		return ST_OK;
-	const struct metrics *m = &t->evaluation.metrics;
-	f->metric = metrics_find(m, f->name);
-	if (f->metric < 0 || m->item[f->metric].which == METRIC_CONFUSION)
+	const struct evaluation *e = &t->evaluation;
+	for (int k = 0; !strncmp(f->name, "loss/", 5) && k < e->n; k++)
+		if (!strcmp(f->name + 5, t->l.model->loss[k].name))
+			f->loss = k;
+	if (f->loss >= 0)
+		return ST_OK;
+	f->metric = evaluation_find(e, f->name);
+	if (f->metric < 0 || evaluation_metric(e, f->metric)->which == METRIC_CONFUSION)
 		return diag_fail(t->diag, ST_USAGE, NULL,
 			arena_printf(t->arena, "--metric %s", f->name),
 			"--keep-best %s: it is not measured", f->name);
-	f->best.falls = metric_falls(&m->item[f->metric]);
+	f->best.falls = metric_falls(evaluation_metric(e, f->metric));
 	return ST_OK;
 }
 
@@ -65,8 +70,10 @@ double follow_rate(const struct training *t)
 void follow_epoch(struct training *t, bool *best)
 {
 	struct follow *f = &t->follow;
-	const double value = f->metric < 0 ? t->evaluation.loss
-					   : metrics_value(&t->evaluation.metrics, f->metric);
+	const struct evaluation *e = &t->evaluation;
+	const double value = f->metric >= 0 ? evaluation_value(e, f->metric)
+			     : f->loss >= 0 ? e->scored[f->loss].loss
+					    : e->loss;
 	*best = improvement_told(&f->best, value);
 	schedule_told(&f->schedule, first_rate(t), value, f->best.falls);
 }
@@ -128,9 +135,10 @@ static void put_settings(struct text *note, const struct training *t)
 	put_whole(note, "--batch", t->train.batch);
 	put_whole(note, "samples", t->train.samples);
 	put_files(note, "--input", &o->input);
-	note_put(note, "--target", o->target ? o->target : "");
+	put_files(note, "--target", &o->target);
 	note_put(note, "--scale", o->data.scale ? o->data.scale : "1");
 	note_put(note, "--shift", o->data.shift ? o->data.shift : "0");
+	note_put(note, "--hold-out", o->data.hold_out ? o->data.hold_out : "");
 	if (o->data.augment)
 		note_put(note, "--augment", o->data.augment);
 	put_sizes(note, t->has_eval ? &t->eval : &t->train);

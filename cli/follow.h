@@ -12,8 +12,8 @@ struct training;
 struct follow {
 	struct schedule schedule;
 	struct improvement best;
-	const char *name; /* of the number that is followed: "loss", "f1" */
-	int metric;       /* which it is; -1: the loss on held-out data */
+	const char *name; /* of the number that is followed: "loss", "loss/NAME", "f1" */
+	int metric, loss; /* which metric it is, or loss on held-out data; both -1: the sum */
 	struct text note;
 };
 

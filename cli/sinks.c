@@ -100,9 +100,10 @@ enum status sinks_add(struct sinks *p, const char *text)
 	char *name = eq ? marked_name(p->a, text, (size_t)(eq - text)) : NULL;
 	if (!s->output || !s->y || (eq && !name))
 		return diag_nomem(p->d);
-	const struct stint_output *scored = m->target >= 0 && feed_has_labels(m)
-						    ? feed_scored_output(m)
-						    : NULL;
+	const struct stint_output *scored = NULL;
+	for (int i = 0; i < m->nloss && !scored; i++)
+		if (feed_has_labels(m, &m->loss[i]))
+			scored = feed_scored_output(m, &m->loss[i]);
 	if (eq)
 		TRY(find_output(p, name, &s->output[s->n++]));
 	else if (m->noutput == 1)

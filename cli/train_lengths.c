@@ -14,7 +14,7 @@ static int token_input(const struct stint_model *m, int k)
 {
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
-		if (t->kind == STINT_INPUT && i != m->target && t->dtype == STINT_I64 &&
+		if (t->kind == STINT_INPUT && !load_is_target(m, i) && t->dtype == STINT_I64 &&
 			t->rank == 2 && k-- == 0)
 			return i;
 	}
@@ -187,23 +187,30 @@ static bool same_shape(int rank, const int64_t *dim, int other_rank, const int64
 	return rank == other_rank && !memcmp(dim, other, (size_t)rank * sizeof *dim);
 }
 
-/* All lengths' outputs are the model's, in its order. */
-static bool scored_alike(const struct lengths *x, const struct stint_model *m, int output)
+/* All lengths' outputs and losses are the model's, in its order. */
+static bool scored_alike(const struct lengths *x, const struct stint_model *m, const int *output)
 {
 	const struct stint_model *longest = x->longest->model;
-	const struct stint_tensor *t = &m->resident[m->target];
-	const struct stint_tensor *of = &longest->resident[longest->target];
-	if (!same_shape(t->rank, t->dim, of->rank, of->dim))
-		return false;
-	return output < 0 || same_shape(m->output[output].rank, m->output[output].dim,
-				     longest->output[output].rank, longest->output[output].dim);
+	for (int k = 0; k < m->nloss; k++) {
+		if (m->loss[k].target < 0)
+			continue;
+		const struct stint_tensor *t = &m->resident[m->loss[k].target];
+		const struct stint_tensor *of = &longest->resident[longest->loss[k].target];
+		if (!same_shape(t->rank, t->dim, of->rank, of->dim))
+			return false;
+		const int o = output[k];
+		if (o >= 0 && !same_shape(m->output[o].rank, m->output[o].dim,
+				      longest->output[o].rank, longest->output[o].dim))
+			return false;
+	}
+	return true;
 }
 
-enum status lengths_evaluate(const struct lengths *x, const struct feed *f, int output,
+enum status lengths_evaluate(const struct lengths *x, const struct feed *f, const int *output,
 	const struct loaded **step, struct diag *d)
 {
 	*step = x->longest;
-	if (!x->n || x->longest->model->target < 0)
+	if (!x->n || load_target(x->longest->model, 0) < 0)
 		return ST_OK;
 	struct length_step *s = step_for(x, f);
 	const bool alike = s == &x->item[x->n - 1] || scored_alike(x, s->l.model, output);

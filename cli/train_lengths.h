@@ -30,8 +30,9 @@ enum status lengths_open(struct arena *a, const char *dir, const char *pad,
 enum status lengths_take(
 	struct lengths *x, const struct feed *f, const struct loaded **step, struct diag *d);
 /* The same for an evaluation, which does not count among the runs. The longest one's where another
- * one's target, or output number `output` (-1: none), has another shape: scores are kept by it. */
-enum status lengths_evaluate(const struct lengths *x, const struct feed *f, int output,
+ * one's target, or output number output[k] (-1: none) that the k-th loss scores, has another shape:
+ * scores are kept by it. */
+enum status lengths_evaluate(const struct lengths *x, const struct feed *f, const int *output,
 	const struct loaded **step, struct diag *d);
 /* "  64: 812, 128: 97, 256: 3 steps"; nothing where there is one length. */
 void lengths_print(const struct lengths *x);

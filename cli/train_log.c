@@ -118,7 +118,7 @@ static enum status open_csv(struct train_log *log, struct arena *a, struct log_s
 {
 	struct text columns = {0};
 	bool fresh = true;
-	log_csv_columns(&columns, log->e);
+	log_csv_columns(&columns, log->m, log->e);
 	enum status st = columns.failed ? diag_nomem(log->diag) : ST_OK;
 	if (st == ST_OK && start->append)
 		st = check_columns(log, a, s->path, &columns, &fresh);
@@ -185,7 +185,7 @@ static enum status open_events(struct train_log *log, struct arena *a, struct lo
 enum status train_log_open(
 	struct train_log *log, struct arena *a, const struct train_log_start *start, struct diag *d)
 {
-	*log = (struct train_log){.e = start->e, .diag = d};
+	*log = (struct train_log){.m = start->m, .e = start->e, .diag = d};
 	log->sink = ARENA_ARRAY(a, struct log_sink, start->to->n);
 	if (!log->sink)
 		return diag_nomem(d);
@@ -204,20 +204,23 @@ enum status train_log_open(
 
 /* --- Lines --- */
 
-void train_log_step(
-	struct train_log *log, const struct checkpoint_place *at, double lr, double loss)
+void train_log_step(struct train_log *log, const struct checkpoint_place *at, double lr,
+	double loss, const double *part)
 {
 	put_all(log, &(struct log_record){.what = LOG_STEP,
 			     .at = at,
+			     .m = log->m,
 			     .lr = lr,
 			     .loss = loss,
+			     .part = part,
 			     .e = log->e,
 			     .time = now()});
 }
 
 void train_log_score(struct train_log *log, const struct checkpoint_place *at)
 {
-	put_all(log, &(struct log_record){.what = LOG_SCORE, .at = at, .e = log->e, .time = now()});
+	put_all(log, &(struct log_record){
+			     .what = LOG_SCORE, .at = at, .m = log->m, .e = log->e, .time = now()});
 }
 
 void train_log_epoch(struct train_log *log, const struct checkpoint_place *at, double seconds,
@@ -225,6 +228,7 @@ void train_log_epoch(struct train_log *log, const struct checkpoint_place *at, d
 {
 	put_all(log, &(struct log_record){.what = LOG_EPOCH,
 			     .at = at,
+			     .m = log->m,
 			     .e = log->e,
 			     .seconds = seconds,
 			     .data_seconds = data_seconds,

@@ -11,6 +11,7 @@
 struct train_log {
 	int n; /* 0: no log is wanted */
 	struct log_sink *sink;
+	const struct stint_model *m;
 	const struct evaluation *e; /* NULL: nothing is held out */
 	struct diag *diag;
 };
@@ -20,6 +21,7 @@ struct train_log_start {
 	const struct arg_list *to; /* "FILE.jsonl", "FILE.csv", "tensorboard:DIR", "DIR/" */
 	bool append;               /* what is there goes on, after `step` steps */
 	int64_t step;
+	const struct stint_model *m;
 	const struct evaluation
 		*e; /* whose metrics are logged, while the log is open; NULL: none */
 };
@@ -27,9 +29,9 @@ struct train_log_start {
 /* Fails where one cannot be written to. */
 enum status train_log_open(struct train_log *log, struct arena *a,
 	const struct train_log_start *start, struct diag *d);
-/* A step's line; `at` counts it already. */
-void train_log_step(
-	struct train_log *log, const struct checkpoint_place *at, double lr, double loss);
+/* A step's line; `at` counts it already. `part`: of several losses each one. */
+void train_log_step(struct train_log *log, const struct checkpoint_place *at, double lr,
+	double loss, const double *part);
 /* What was held out has been evaluated. */
 void train_log_score(struct train_log *log, const struct checkpoint_place *at);
 /* The epoch is over, and took so long. */

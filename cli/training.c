@@ -8,6 +8,7 @@
 
 #include "api/safe_put.h"
 #include "api/terminal.h"
+#include "cli/clock.h"
 #include "cli/interrupt.h"
 
 enum status training_feed(struct training *t, int64_t batch)
@@ -51,9 +52,11 @@ static enum status one_batch(struct training *t, bool first, double lr, double *
 	if (rc)
 		return load_fail(l, rc, "training", t->diag);
 	*loss = l->loss(l->step);
+	for (int k = 0; k < l->model->nloss; k++)
+		t->part[k] = l->loss_part(l->step, k);
 	t->place.step++;
 	t->place.batch++;
-	train_log_step(&t->log, &t->place, lr, *loss);
+	train_log_step(&t->log, &t->place, lr, *loss, t->part);
 	chart_add(&t->losses, *loss);
 	return fed;
 }
@@ -129,6 +132,7 @@ static enum status write_checkpoint(struct training *t)
 	ranks_wait(&t->ranks, &t->l, PATIENCE);
 	const enum status st = write_files(t);
 	ranks_wait(&t->ranks, &t->l, 0);
+	t->saved = clock_seconds();
 	return st;
 }
 
@@ -269,16 +273,26 @@ static void report_scale(struct told_line *line, const struct loaded *l)
 		tell(line, "loss scale %g", (double)state[0]);
 }
 
-static void report_scores(struct told_line *line, const struct evaluation *e)
+/* Of several losses each one by its name, as far as that goes on a line. */
+static void tell_losses(struct told_line *line, const struct training *t, bool held_out)
 {
+	const struct stint_model *m = t->l.model;
+	for (int k = 0; m->nloss > 1 && k < m->nloss; k++)
+		tell(line, "%s%.60s %.4f", held_out ? "eval " : "", m->loss[k].name,
+			held_out ? t->evaluation.scored[k].loss : t->part_mean[k]);
+}
+
+static void report_scores(struct told_line *line, const struct training *t)
+{
+	const struct evaluation *e = &t->evaluation;
 	char value[32];
 	tell(line, "eval loss %.4f", e->loss);
-	for (int i = 0; i < e->metrics.n; i++) {
-		const struct metric *m = &e->metrics.item[i];
-		if (m->which == METRIC_CONFUSION)
+	tell_losses(line, t, true);
+	for (int i = 0; i < e->nmetric; i++) {
+		if (evaluation_metric(e, i)->which == METRIC_CONFUSION)
 			continue;
-		evaluation_print(&e->metrics, i, value);
-		tell(line, "%s %s", m->label, value);
+		evaluation_print(e, i, value);
+		tell(line, "%s %s", evaluation_metric(e, i)->label, value);
 	}
 }
 
@@ -288,10 +302,12 @@ static void report_epoch(
 {
 	struct told_line line = {0};
 	tell(&line, "epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
-	if (mean_loss)
+	if (mean_loss) {
 		tell(&line, "loss %.4f", *mean_loss);
+		tell_losses(&line, t, false);
+	}
 	if (t->has_eval)
-		report_scores(&line, &t->evaluation);
+		report_scores(&line, t);
 	report_scale(&line, &t->l);
 	if (data_seconds >= 0.05) /* of them for data */
 		tell(&line, "%.1f s, data %.1f s", seconds, data_seconds);
@@ -303,27 +319,73 @@ static void report_epoch(
 	fflush(stdout);
 }
 
-/* Whether to stop here: all ranks do, at the same step. */
-static enum status agree(struct training *t, bool *stop)
+/* What is to be done behind a step: the later ones before the others. */
+enum { GO_ON, SAVE, END, STOP };
+
+static bool is_due(const struct pace *p, int64_t step, double seconds)
 {
-	int64_t asked = interrupt_asked();
-	TRY(ranks_most(&t->ranks, &t->l, &asked, t->diag));
-	*stop = asked != 0;
+	return (p->steps && step % p->steps == 0) || seconds >= p->seconds;
+}
+
+/* All ranks do the same at the same step. */
+static enum status agree(struct training *t, int64_t *next)
+{
+	const double now = clock_seconds();
+	const bool saves = t->o->folder &&
+			   t->place.batch < t->batches; /* else the epoch's end does */
+	*next = GO_ON;
+	if (interrupt_asked())
+		*next = STOP;
+	else if (is_due(&t->max_time, t->place.step, now - t->began))
+		*next = END;
+	else if (saves && is_due(&t->save_every, t->place.step, now - t->saved))
+		*next = SAVE;
+	TRY(ranks_most(&t->ranks, &t->l, next, t->diag));
 	if (t->o->check_ranks && t->place.step % t->o->check_ranks == 0)
 		return ranks_check(&t->ranks, &t->l, t->diag);
 	return ST_OK;
+}
+
+/* A step's part in the sum over an epoch, of a batch that is `share` of a whole one. */
+static double share_of(const struct stint_loss_term *term, double loss, double share)
+{
+	return feed_sums_loss(term) ? loss : loss * share;
+}
+
+static void begin_means(struct training *t)
+{
+	for (int k = 0; k < t->l.model->nloss; k++)
+		t->part_mean[k] = 0;
+}
+
+/* What is added to the epoch's sums of several losses, from a step whose loss is finite. */
+static void add_parts(struct training *t, double share)
+{
+	for (int k = 0; k < t->l.model->nloss; k++)
+		t->part_mean[k] += share_of(&t->l.model->loss[k], t->part[k], share);
+}
+
+/* *mean: of one loss, from its sum; of several each times its weight. */
+static void end_means(struct training *t, double sum, double n, double *mean)
+{
+	const struct stint_model *m = t->l.model;
+	*mean = n > 0 ? sum / n : NAN;
+	for (int k = 0; k < m->nloss; k++)
+		t->part_mean[k] = n > 0 ? t->part_mean[k] / n : NAN;
+	for (int k = 0; m->nloss > 1 && k < m->nloss; k++)
+		*mean = (k ? *mean : 0) + m->loss[k].weight * t->part_mean[k];
 }
 
 /* The epoch's batches; *mean: over the samples of losses that are finite, NAN where none is. */
 static enum status batches(struct training *t, double *mean)
 {
 	double sum = 0, loss = 0, n = 0;
-	const bool summed = feed_sums_loss(t->l.model);
 	const int64_t first = t->place.batch;
 	char label[64];
 	snprintf(label, sizeof label, "epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
 	TRY(feed_epoch(&t->train, t->o->seed, t->place.epoch, t->diag));
 	progress_start(&t->bar, label, t->batches - first);
+	begin_means(t);
 	while (t->place.batch < t->batches) {
 		bool counts = false;
 		const double share = (double)feed_size(&t->train, t->place.batch) /
@@ -332,20 +394,28 @@ static enum status batches(struct training *t, double *mean)
 		enum status st = one_batch(t, t->place.batch == first, lr, &loss);
 		if (st == ST_OK)
 			st = judge(t, lr, loss, &counts);
-		bool stop = false;
+		int64_t next = GO_ON;
+		bool saved;
 		if (st == ST_OK)
-			st = agree(t, &stop);
-		if (st != ST_OK || stop) {
+			st = agree(t, &next);
+		if (st == ST_OK && (next == SAVE || next == END))
+			st = save(t, &saved);
+		if (st != ST_OK || next == STOP) {
 			progress_end(&t->bar);
 			return st != ST_OK ? st : stop_early(t);
 		}
-		sum += !counts ? 0 : summed ? loss : loss * share;
+		sum += counts ? share_of(t->l.model->loss, loss, share) : 0;
 		n += counts ? share : 0;
+		if (counts)
+			add_parts(t, share);
 		if (t->ranks.rank == 0)
 			progress_step(&t->bar, loss);
+		t->over = next == END;
+		if (t->over)
+			break;
 	}
 	progress_end(&t->bar);
-	*mean = n > 0 ? sum / n : NAN;
+	end_means(t, sum, n, mean);
 	return ST_OK;
 }
 
@@ -356,6 +426,8 @@ static enum status one_epoch(struct training *t)
 	const bool any = t->place.batch < t->batches;
 	t->odd = 0;
 	TRY(batches(t, &mean));
+	if (t->over)
+		return ST_OK;
 	if (t->has_eval) {
 		TRY(evaluate(&t->evaluation, t->diag));
 		if (t->evaluation.stopped)
@@ -391,7 +463,7 @@ static enum status one_epoch(struct training *t)
 static enum status finish_average(struct training *t)
 {
 	bool stopped, saved;
-	if (!swa_is_due(&t->swa))
+	if (!swa_is_due(&t->swa) || t->over)
 		return ST_OK;
 	enum status st = swa_put(t, &stopped);
 	if (st == ST_OK && !stopped && t->has_eval) {
@@ -404,7 +476,7 @@ static enum status finish_average(struct training *t)
 	struct told_line line = {0};
 	tell(&line, "average of %" PRId64 " epoch%s", t->swa.epochs, t->swa.epochs == 1 ? "" : "s");
 	if (t->has_eval)
-		report_scores(&line, &t->evaluation);
+		report_scores(&line, t);
 	printf("\n");
 	return save(t, &saved);
 }
@@ -421,9 +493,14 @@ static void draw_losses(const struct training *t)
 
 enum status training_run(struct training *t)
 {
-	while (t->place.epoch < t->o->epochs && !follow_is_over(t))
+	t->began = t->saved = clock_seconds();
+	while (t->place.epoch < t->o->epochs && !follow_is_over(t) && !t->over)
 		TRY(one_epoch(t));
-	if (follow_is_over(t))
+	if (t->over)
+		printf("stopped at step %" PRId64 " of epoch %" PRId64
+		       ": --max-time %s is over; --resume goes on\n",
+			t->place.step, t->place.epoch + 1, t->o->max_time);
+	else if (follow_is_over(t))
 		printf("stopped early: %s was best %" PRId64 " epochs ago\n", t->follow.name,
 			t->follow.best.since);
 	TRY(finish_average(t));

@@ -6,6 +6,7 @@
 #include "cli/chart.h"
 #include "cli/evaluate.h"
 #include "cli/follow.h"
+#include "cli/pace.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/swa.h"
@@ -13,11 +14,13 @@
 #include "cli/train_log.h"
 #include "cli/watch.h"
 
+#define HELD_OUT_HINT "--eval-input and --eval-target, or --hold-out 10%"
+
 struct train_args {
-	const char *dir, *target, *eval_target, *schedule, *folder, *keep_best, *swa_lr, *last,
-		*reduce, *pad;
+	const char *dir, *schedule, *folder, *keep_best, *swa_lr, *last, *reduce, *pad, *save_every,
+		*max_time;
 	struct weights weights;
-	struct arg_list input, eval_input, metric, log;
+	struct arg_list input, target, eval_input, eval_target, metric, log;
 	long long epochs, warmup, seed, keep, early_stop, swa_start, check_ranks, ranks, restart;
 	double rank_timeout;
 	struct data_options data;
@@ -41,12 +44,16 @@ struct training {
 	struct train_log log;
 	int64_t batches;
 	struct checkpoint_place place;
-	double mean; /* the loss over the last epoch; NAN: none */
-	bool best;   /* --keep-best: the epoch that ends is */
+	double mean;              /* the loss over the last epoch; NAN: none */
+	double *part, *part_mean; /* of several losses each one: of the last step, over the epoch */
+	bool best;                /* --keep-best: the epoch that ends is */
 	struct progress bar;
 	struct chart_curve losses, held_out; /* drawn at the end */
 	struct watch watch;
 	struct swa swa;
+	struct pace save_every, max_time;
+	double began, saved;    /* clock_seconds: this run, and its last checkpoint */
+	bool over;              /* --max-time: it is */
 	char good[512];         /* the last good checkpoint; "": none yet */
 	int64_t odd, first_odd; /* losses of the epoch that were not finite, and the first's step */
 };

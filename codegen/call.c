@@ -36,13 +36,8 @@ static void print_ints(struct emit *e, const struct call_arg *a)
 
 static void print_double(struct emit *e, double v)
 {
-	char buf[40];
-	if (e->g->real == DT_F64) {
-		emit(e, "%s", emit_real(e, v, buf));
-		return;
-	}
-	snprintf(buf, sizeof buf, "%.17g", v);
-	emit(e, "%s%s", buf, strpbrk(buf, ".en") ? "" : ".0");
+	char buf[LITERAL_TEXT];
+	emit(e, "%s", literal_text(v, false, buf));
 }
 
 static void print_arg(struct emit *e, const struct call_arg *a)
@@ -222,17 +217,6 @@ static void print_args(struct emit *e, const struct call_arg *args, const char *
 	}
 }
 
-static void print_value(struct emit *e, const struct call_value *v)
-{
-	if (e->g->target->cuda)
-		emit(e, "\t__shared__ %s %s;\n\tif (threadIdx.x == 0)\n\t\t%s = %s(", v->type,
-			v->name, v->name, v->function);
-	else
-		emit(e, "\tconst %s %s = %s(", v->type, v->name, v->function);
-	print_args(e, v->args, "");
-	emit(e, ");\n%s", e->g->target->cuda ? "\t__syncthreads();\n" : "");
-}
-
 /* "softmax_rows_real_bf16(y0, x0, 10, from, to)" */
 static void print_call(struct emit *e, const struct kernel_call *c, const char *suffix)
 {
@@ -268,10 +252,6 @@ static void print_turns(struct emit *e, const struct kernel_call *c)
 	emit(e, ", ");
 }
 
-/* As keep a device busy: more would work out a value for each of them, which takes longer than
- * their turns. */
-enum { BUSY_BLOCKS = 2048 };
-
 /* The launch: by the call's own tasks, or as its turns allow. */
 static void add_stage(struct emit *e, const struct kernel_call *c)
 {
@@ -283,8 +263,6 @@ static void add_stage(struct emit *e, const struct kernel_call *c)
 	} else if (c->turns) {
 		shape = launch_of_turns(c->turns, has_own_scratch(c), e->g->target->threads);
 	}
-	if (c->before && shape.blocks > BUSY_BLOCKS)
-		shape.blocks = BUSY_BLOCKS;
 	e->stage[e->nstage++] = shape;
 }
 
@@ -356,8 +334,6 @@ enum status call_kernel(struct emit *e, const struct kernel_call *c)
 		print_traits(e, c->traits);
 	for (int i = 0; i < 2 && c->shared[i]; i++)
 		emit(e, "\t__shared__ %s shared%d;\n", c->shared[i], i);
-	if (c->before)
-		print_value(e, c->before);
 	emit(e, "\t");
 	if (c->checked)
 		emit(e, "if (");

@@ -107,13 +107,6 @@ struct call_struct {
 		}                                                                                  \
 	}
 
-/* What is worked out before a call's turns, once; on a GPU once a block: "const TYPE NAME =
- * FUNCTION(ARGS);". The call's arguments name it by ARG_NAME. */
-struct call_value {
-	const char *type, *name, *function;
-	const struct call_arg *args;
-};
-
 /* An array of structs as such a local: rows of so many fields each, in their order. */
 struct call_table {
 	const char *type, *name;
@@ -146,7 +139,6 @@ struct kernel_call {
 	int64_t turns;
 	bool once;
 	double work;
-	const struct call_value *before; /* NULL: nothing */
 	const struct call_arg *args;
 	bool checked; /* `once`, returns a status and takes `bad` last: for OP_CHECKED, whose first
 		       * call is one. What follows is not done after a bad index; but a GPU

@@ -206,33 +206,12 @@ struct launch_shape launch_of_turns(int64_t turns, bool own_scratch, int threads
 
 /* --- Numbers and types --- */
 
-/* The fewest digits that read back as v. */
-static void shortest(bool is_float, double v, char *buf, size_t size)
+const char *emit_real(const struct emit *e, double v, char buf[static LITERAL_TEXT])
 {
-	for (int digits = 1; digits <= 17; digits++) {
-		snprintf(buf, size, "%.*g", digits, v);
-		if (is_float ? strtof(buf, NULL) == (float)v : strtod(buf, NULL) == v)
-			break;
-	}
-	for (char *p = buf; *p; p++)
-		if (*p == ',') /* a caller's locale must not reach the text */
-			*p = '.';
-	if (!strpbrk(buf, ".e"))
-		snprintf(buf + strlen(buf), size - strlen(buf), ".0");
-}
-
-const char *emit_real(const struct emit *e, double v, char buf[static 40])
-{
-	bool is_float = e->g->real == DT_F32;
-	if (is_float)
-		v = (double)(float)v;
-	if (isnan(v))
-		return strcpy(buf, "NAN");
-	if (isinf(v))
-		return strcpy(buf, v < 0 ? "-INFINITY" : "INFINITY");
-	shortest(is_float, v, buf, 40);
-	if (is_float)
-		snprintf(buf + strlen(buf), 40 - strlen(buf), "f");
+	const bool is_float = e->g->real == DT_F32;
+	literal_text(is_float ? (double)(float)v : v, is_float, buf);
+	if (is_float && strpbrk(buf, "0123456789"))
+		snprintf(buf + strlen(buf), LITERAL_TEXT - strlen(buf), "f");
 	return buf;
 }
 

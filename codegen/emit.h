@@ -15,6 +15,7 @@
 #ifndef STINT_CODEGEN_EMIT_H
 #define STINT_CODEGEN_EMIT_H
 
+#include "base/literal.h"
 #include "graph/op.h"
 
 struct body_uses;    /* what a body has used; codegen's own */
@@ -62,7 +63,7 @@ void emit_c_only(struct emit *e);
 void emit_parallel(struct emit *e, double work, int levels);
 /* "0.1f" or "0.1": a literal of type real with exactly the bits of (real)v; "INFINITY",
  * "-INFINITY". */
-const char *emit_real(const struct emit *e, double v, char buf[static 40]);
+const char *emit_real(const struct emit *e, double v, char buf[static LITERAL_TEXT]);
 /* An element as it is stored: "real", "int64_t", "unsigned char", "bf16", "fp16" or
  * "int8_t". */
 const char *emit_type(const struct tensor *t);
@@ -72,5 +73,7 @@ const char *emit_value_type(const struct tensor *t);
 const char *emit_text(struct emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The body of an OP_POINTWISE node from its expression. */
 enum status emit_pointwise(struct emit *e, const struct node *n);
+/* That of an optimizer from the lines of its rule; more calls may follow. */
+enum status emit_update(struct emit *e, const struct node *n);
 
 #endif

@@ -179,6 +179,22 @@ static void emit_carries(
 	emit(e, "\n\t};\n");
 }
 
+/* Where data end it: which operands say so. */
+static void emit_end(struct emit *e, const struct node *n, const struct loop *l)
+{
+	if (l->ran < 0)
+		return;
+	if (n->op->role == ROLE_LOOP) {
+		emit(e, "\t\t.go = ");
+		emit_operand(e, n, l->go, true);
+		emit(e, ",\n\t\t.ran = ");
+	} else {
+		emit(e, "\t\t.has_run = ");
+	}
+	emit_operand(e, n, l->ran, n->op->role == ROLE_LOOP);
+	emit(e, ",\n");
+}
+
 enum status loop_body(
 	struct kernels *ks, struct emit *e, const struct node *n, const struct loop_code **loop)
 {
@@ -199,10 +215,11 @@ enum status loop_body(
 		"\treturn loop_%s(&(const struct loop){.step = s,\n"
 		"\t\t.arena = %s,\n\t\t.operand = operand,\n"
 		"\t\t.turns = %" PRId64 ",\n\t\t.slots = %" PRId64 ",\n"
-		"\t\t.lead = %d, .cycle = %d, .last = %d, .advance = %d,\n"
-		"\t\t.body = body,\n\t\t.carry = carry}%s);\n",
+		"\t\t.lead = %d, .cycle = %d, .last = %d, .advance = %d,\n",
 		n->op->role == ROLE_LOOP ? "forward" : "backward", ws.bytes > 0 ? "ws" : "NULL",
-		l->turns, l->slots < 0 ? -1 : l->slots, l->lead, l->cycle, l->last, l->advance,
+		l->turns, l->slots < 0 ? -1 : l->slots, l->lead, l->cycle, l->last, l->advance);
+	emit_end(e, n, l);
+	emit(e, "\t\t.body = body,\n\t\t.carry = carry}%s);\n",
 		n->op->role == ROLE_LOOP ? emit_text(e, ", %d", l->ncarry) : "");
 	return ST_OK;
 }
@@ -257,55 +274,44 @@ static void print_arguments(
 		text_add(t, "%s%s", comma, k->size[i]);
 }
 
+/* One line, which ends the turn where the kernel fails. */
 static void print_turn_call(
 	const struct schedule *s, const struct kernels *ks, int step, struct text *t)
 {
 	const struct call *c = &s->call[step];
 	const struct kernel *k = &ks->kernel[c->kernel];
-	struct text title = {0};
-	node_title(&c->node, &title);
-	text_puts(t, "\t/* ");
-	text_comment(t, c->node.name);
-	text_puts(t, " (");
-	text_comment(t, title.s ? title.s : "");
-	text_puts(t, ") */\n");
-	t->failed |= title.failed;
-	text_free(&title);
-	const bool fails = kernel_fails(k), checks = k->checked && !fails;
-	text_add(t, "\t%s%s(", fails ? "error = " : checks ? "if (" : "", k->name);
-	print_arguments(s, c, k, t);
-	if (checks)
-		text_add(t, "))\n\t\treturn stint_bad_index(s, %d, bad, &info[%d]);\n", step, step);
-	else
-		text_puts(t, ");\n");
-	if (k->runtime)
-		text_puts(t, "\tif (error) /* the runtime has said why */\n\t\treturn error;\n");
-	else if (fails)
-		text_add(t, "\tif (error)\n\t\treturn loop_failed(s, error, &info[%d]);\n", step);
-}
-
-/* What messages say of a turn's steps. */
-static void print_info(const struct schedule *s, struct text *t)
-{
-	text_puts(t, "\tstatic const struct stint_step_info info[] = {");
-	for (int i = 0; i < s->plan->nstep; i++) {
-		text_puts(t, "\n\t\t{.node = ");
-		text_literal(t, s->call[i].node.name);
-		text_puts(t, ", .op = ");
-		text_literal(t, s->call[i].node.op->name);
-		text_puts(t, "},");
+	const bool said = k->runtime, fails = kernel_fails(k), checks = k->checked && !fails;
+	if (said) {
+		text_puts(t, "\tLOOP_SAID(");
+	} else if (fails || checks) {
+		text_add(t, "\tLOOP_%s(%d, ", fails ? "CALL" : "INDEX", step);
+		text_literal(t, c->node.name);
+		text_puts(t, ", ");
+		text_literal(t, c->node.op->name);
+		text_puts(t, ", ");
+	} else {
+		text_puts(t, "\t");
 	}
-	text_puts(t, "\n\t};\n");
+	text_add(t, "%s(", k->name);
+	print_arguments(s, c, k, t);
+	text_puts(t, said || fails || checks ? "));" : ");");
+	if (said || !(fails || checks)) {
+		text_puts(t, " /* ");
+		text_comment(t, c->node.name);
+		text_puts(t, " (");
+		text_comment(t, c->node.op->name);
+		text_puts(t, ") */");
+	}
+	text_puts(t, "\n");
 }
 
 static void print_turn(const struct kernels *ks, const struct loop_code *c, int b, struct text *t)
 {
 	const struct schedule *s = &c->body[b];
-	bool fails = false, checked = false, codes = false;
+	bool fails = false, checked = false;
 	for (int i = 0; i < s->plan->nstep; i++) {
 		const struct kernel *k = &ks->kernel[s->call[i].kernel];
 		fails |= kernel_fails(k);
-		codes |= kernel_fails(k) && !k->runtime;
 		checked |= k->checked && !kernel_fails(k);
 	}
 	text_add(t,
@@ -314,16 +320,12 @@ static void print_turn(const struct kernels *ks, const struct loop_code *c, int 
 		"*p)\n{\n",
 		c->number, b == c->loop->advance ? ", forward again, for its carries" : "",
 		c->number, b + 1);
-	if (codes || checked)
-		print_info(s, t);
 	if (fails || checked)
 		text_puts(t, "\tstint_step *s = step;\n");
 	else
 		text_puts(t, "\t(void)step;\n");
 	if (checked)
 		text_puts(t, "\tint64_t bad = 0;\n");
-	if (fails)
-		text_puts(t, "\tint error;\n");
 	text_puts(t, "\t(void)arena, (void)p;\n");
 	for (int i = 0; i < s->plan->nstep; i++)
 		print_turn_call(s, ks, i, t);
@@ -332,13 +334,6 @@ static void print_turn(const struct kernels *ks, const struct loop_code *c, int 
 
 void print_loop_turns(const struct kernels *ks, const struct loop_code *loop, struct text *t)
 {
-	if (loop->number == 1 && ks->nlib)
-		text_puts(t,
-			"\nstatic inline int loop_failed(stint_step *s, int code, const struct "
-			"stint_step_info *info)\n{\n"
-			"\tsnprintf(s->message, sizeof s->message, \"%s %s: the library returned "
-			"%d\", info->op,\n\t\tinfo->node, code);\n"
-			"\treturn STINT_BAD_MACHINE;\n}\n");
 	for (int b = 0; b < loop->loop->nbody; b++)
 		print_turn(ks, loop, b, t);
 }

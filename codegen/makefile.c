@@ -13,7 +13,9 @@ static bool uses_threads(const struct kernels *ks)
 static void print_source_names(bool gpu, bool library, bool disk, struct text *t)
 {
 	text_add(t,
-		"\nSOURCES = step.c stint_rt.c stint_schedule.c safetensors.c safetensors_write.c "
+		"\nSOURCES = step.c stint_rt.c stint_outside.c stint_shards.c stint_schedule.c "
+		"safetensors.c "
+		"safetensors_write.c "
 		"stint_links.c "
 		"stint_sha256.c%s%s\n",
 		gpu       ? " kernels.c stint_rt_gpu_feed.c stint_rt_gpu.c stint_rt_gpu_bench.c "

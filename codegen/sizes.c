@@ -10,8 +10,10 @@
 #include "codegen/parts.h"
 
 enum {
-	SHARE_FROM = 16, /* kernels: fewer stay as they are, which reads better */
-	SIZES_MAX = 24   /* of one function */
+	SHARE_FROM = 16,  /* kernels: fewer stay as they are, which reads better */
+	UPDATES_FROM = 2, /* the same of updates: what one does is a page, and none is faster for
+			   * knowing how many elements it has */
+	SIZES_MAX = 24    /* of one function */
 };
 
 /* --- Kernels of one form --- */
@@ -190,7 +192,8 @@ enum status kernels_share(struct kernels *ks)
 		for (n = 1; i + n < ks->n && !strcmp(form[i].text, form[i + n].text);)
 			n++;
 		struct group g = {.ks = ks, .form = form + i, .n = n};
-		if (n >= SHARE_FROM && !share(ks, &g))
+		const bool update = ks->kernel[form[i].kernel].op->traits & OP_BY_ELEMENT;
+		if (n >= (update ? UPDATES_FROM : SHARE_FROM) && !share(ks, &g))
 			return diag_nomem(ks->diag);
 	}
 	return ST_OK;

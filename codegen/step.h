@@ -6,6 +6,8 @@
 #include "codegen/sources.h"
 #include "planner/plan.h"
 
+struct loss_list;
+
 struct codegen_input {
 	const char *name;       /* for the model: stint_model_NAME is a C identifier */
 	const char *model_file; /* base name, for the comment at the top */
@@ -13,9 +15,9 @@ struct codegen_input {
 	 * problems. */
 	struct graph_problem train, eval;
 	const struct plan *train_plan, *eval_plan;
-	int64_t arena_bytes;                  /* of both, and of other steps that run in it */
-	const char *loss_name, *loss_options; /* NULL: none */
-	const char *library_identity;         /* NULL when portable */
+	int64_t arena_bytes;            /* of both, and of other steps that run in it */
+	const struct loss_list *losses; /* NULL: none is told of */
+	const char *library_identity;   /* NULL when portable */
 	const char *isa_flags; /* for the Makefile: "-march=native" or what --isa said; "" */
 	const char *cross;     /* what the compiler's name begins with: "aarch64-linux-gnu"; NULL */
 	int shards;            /* micro-batches of a step; 1: there are none */

@@ -32,7 +32,7 @@ static void print_when(
 	} when[] = {{c->node.last, "LAST"},
 		{!bare && c->updates < 0 && hands_on(&c->node), "UPDATED"},
 		{!aside && group_at(s, ks, step), "TOGETHER"}, {aside, "ASIDE"},
-		{!aside && c->when >= 0, "BRANCH"}};
+		{!aside && c->when >= 0, "BRANCH"}, {c->node.op->role == ROLE_OUTSIDE, "PAUSE"}};
 	const char *before = "";
 	for (size_t i = 0; i < sizeof when / sizeof *when; i++)
 		if (when[i].on) {

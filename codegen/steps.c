@@ -28,7 +28,7 @@ static void print_words(const struct kernels *ks, struct text *t)
 			       "STINT_BRANCH };\n"
 			     : "enum { ALWAYS = STINT_ALWAYS, LAST = STINT_LAST, UPDATED = "
 			       "STINT_UPDATED, TOGETHER = STINT_TOGETHER,\n\tASIDE = STINT_ASIDE, "
-			       "BRANCH = STINT_BRANCH };\n");
+			       "BRANCH = STINT_BRANCH, PAUSE = STINT_PAUSE };\n");
 	text_puts(t, "enum { NOTHING = 0 /* the place of what has no bytes */ };\n");
 }
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "codegen/parts.h"
+#include "graph/op_loss.h"
+#include "graph/pass.h"
 
 const char *dtype_text(enum dtype t)
 {
@@ -259,13 +261,114 @@ int resident_of(const struct schedule *s, const struct tensor *x)
 	return x ? s->gp->index[x->id] : -1;
 }
 
-static void print_loss_offset(const char *field, const struct schedule *s, struct text *t)
+static void print_loss_offset(
+	const char *field, const struct schedule *s, const struct tensor *loss, struct text *t)
 {
-	if (s && s->gp->graph->loss)
-		text_add(t, "\t.%s = %s,\n", field,
-			s->place[buffer_at_end(s, s->gp->graph->loss)].name);
+	if (s && loss)
+		text_add(t, "\t.%s = %s,\n", field, s->place[buffer_at_end(s, loss)].name);
 	else
 		text_add(t, "\t.%s = SIZE_MAX,\n", field);
+}
+
+static struct tensor *loss_of(const struct schedule *s)
+{
+	return s ? s->gp->graph->loss : NULL;
+}
+
+/* A loss's options as they were given, but for lists. */
+static void print_loss_options(int k, const struct loss_spec *l, struct text *t)
+{
+	int n = 0;
+	for (int i = 0; i < l->nattr; i++) {
+		const struct attr *a = &l->attr[i];
+		if (a->kind != ATTR_FLOAT && a->kind != ATTR_STRING)
+			continue;
+		if (!n++)
+			text_add(t,
+				"\nstatic const struct stint_loss_option loss_options%d[] = {\n",
+				k);
+		text_add(t, "\t{\"%s\", ", a->name);
+		text_literal(t, a->kind == ATTR_STRING ? a->s : NULL);
+		text_add(t, ", %.17g},\n", a->kind == ATTR_FLOAT ? a->f : 0);
+	}
+	text_puts(t, n ? "\t{NULL, NULL, 0},\n};\n" : "");
+}
+
+static bool has_options(const struct loss_spec *l)
+{
+	for (int i = 0; i < l->nattr; i++)
+		if (l->attr[i].kind == ATTR_FLOAT || l->attr[i].kind == ATTR_STRING)
+			return true;
+	return false;
+}
+
+/* The first that a loss reads, among the outputs of the evaluation; -1: none of those. */
+static int output_of(const struct graph *g, const struct loss_spec *l)
+{
+	for (int i = 0; i < g->noutput; i++)
+		if (!l->output || !strcmp(g->output[i]->name, l->output[0]))
+			return i;
+	return -1;
+}
+
+static void print_losses(const struct schedule *train, const struct schedule *eval,
+	const struct codegen_input *in, struct text *t)
+{
+	const struct schedule *s = train ? train : eval;
+	const struct graph *g = s->gp->graph, *e = eval->gp->graph;
+	const int n = in->losses ? in->losses->n : 0;
+	for (int i = 0; i < n; i++)
+		print_loss_options(i + 1, &in->losses->item[i], t);
+	if (n)
+		text_puts(t, "\nstatic const struct stint_loss_term losses[] = {\n");
+	for (int i = 0; i < n; i++) {
+		const struct loss_spec *l = &in->losses->item[i];
+		text_puts(t, "\t{.name = ");
+		text_literal(t, l->name);
+		text_puts(t, ", .kind = ");
+		text_literal(t, l->op ? l->op->loss->name : NULL);
+		text_puts(t, ",\n\t.text = ");
+		text_literal(t, l->text);
+		text_add(t, ",\n\t.weight = %.17g, .target = %d, .output = %d,\n", l->weight,
+			resident_of(s, i < g->nterm ? g->term[i].target : NULL), output_of(e, l));
+		if (has_options(l))
+			text_add(t, "\t.option = loss_options%d,\n", i + 1);
+		print_loss_offset(
+			"offset_train", train, train && i < g->nterm ? g->term[i].value : NULL, t);
+		print_loss_offset("offset_eval", eval, i < e->nterm ? e->term[i].value : NULL, t);
+		text_puts(t, "\t},\n");
+	}
+	text_puts(t, n ? "};\n" : "");
+}
+
+/* The step at which the caller computes the loss; -1: none. */
+static int outside_step(const struct schedule *s)
+{
+	for (int i = 0; s && i < s->plan->nstep; i++)
+		if (s->call[i].node.op->role == ROLE_OUTSIDE)
+			return i;
+	return -1;
+}
+
+/* name, dtype, rank, dim, bytes, value, gradient */
+static void print_outside(const struct schedule *s, struct text *t)
+{
+	const int step = outside_step(s);
+	if (step < 0)
+		return;
+	const struct call *c = &s->call[step];
+	const struct outside_loss *o = c->node.param;
+	text_puts(t, "\nstatic const struct stint_outside outsides[] = {\n");
+	for (int k = 0; k < c->node.nin; k++) {
+		const struct tensor *x = c->node.in[k];
+		text_puts(t, "\t{");
+		text_literal(t, o->name[k]);
+		text_puts(t, ", ");
+		print_shape(x, t);
+		text_add(t, ", %" PRId64 ", %s, %s},\n", tensor_bytes(x), s->place[c->in[k]].name,
+			c->out[1 + k] < 0 ? "SIZE_MAX" : s->place[c->out[1 + k]].name);
+	}
+	text_puts(t, "};\n");
 }
 
 /* A GPU's step brings the text of its kernels. */
@@ -315,15 +418,17 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 		train && train->plan->nstep ? "train_info" : "NULL");
 	text_add(t, "\t.neval_steps = %d,\n\t.eval_info = %s,\n", eval->plan->nstep,
 		eval->plan->nstep ? "eval_info" : "NULL");
-	text_add(t, "\t.control = %d,\n\t.lr = %d,\n\t.target = %d,\n", resident_of(s, g->control),
-		resident_of(s, g->lr), resident_of(s, g->target_input));
-	text_puts(t, "\t.loss_name = ");
-	text_literal(t, in->loss_name);
-	text_puts(t, ",\n\t.loss_options = ");
-	text_literal(t, in->loss_options);
-	text_puts(t, ",\n");
-	print_loss_offset("loss_offset_train", train, t);
-	print_loss_offset("loss_offset_eval", eval, t);
+	text_add(t, "\t.control = %d,\n\t.lr = %d,\n", resident_of(s, g->control),
+		resident_of(s, g->lr));
+	if (in->losses && in->losses->n)
+		text_add(t, "\t.nloss = %d,\n\t.loss = losses,\n", in->losses->n);
+	print_loss_offset("loss_offset_train", train, loss_of(train), t);
+	print_loss_offset("loss_offset_eval", eval, loss_of(eval), t);
+	if (outside_step(train) >= 0) {
+		const struct call *c = &train->call[outside_step(train)];
+		text_add(t, "\t.noutside = %d,\n\t.outside = outsides,\n\t.outside_loss = %s,\n",
+			c->node.nin, train->place[c->out[0]].name);
+	}
 	text_add(t, "\t.loss_dtype = %s,\n", dtype_text(g->loss ? g->loss->dtype : g->real));
 	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
 	text_literal(t, in->whole_batch);
@@ -374,7 +479,9 @@ void print_tables(const struct schedule *train, const struct schedule *eval,
 	if (eval->gp->graph->target->cuda)
 		print_next(train ? train : eval, t);
 	print_outputs(eval, t);
+	print_outside(train, t);
 	print_library(ks, t);
 	print_machine_check(ks, in, t);
+	print_losses(train, eval, in, t);
 	print_model(train, eval, ks, in, t);
 }

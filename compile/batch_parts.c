@@ -19,7 +19,7 @@ static enum status check_micro_batch(struct pipeline *p)
 	if (!batch)
 		return usage(p, "give the whole batch too: --batch N",
 			"--micro-batch takes a --batch apart");
-	if (o->loss && !strcmp(o->loss, "none"))
+	if (p->forward)
 		return usage(p, "leave --micro-batch away, and give a smaller --batch",
 			"--micro-batch is for training");
 	if (rows != MICRO_BATCH_AUTO && (batch % rows || batch / rows > SHARDS_MAX))
@@ -55,7 +55,7 @@ static enum status check_ranks(struct pipeline *p)
 	const struct compile_options *o = p->o;
 	if (!o->ranks)
 		return ST_OK;
-	if (o->loss && !strcmp(o->loss, "none"))
+	if (p->forward)
 		return usage(p, "leave --ranks away", "--ranks is for training");
 	if (!p->target.ranks)
 		return usage(
@@ -101,7 +101,7 @@ static enum status check_sync(struct pipeline *p)
 
 static enum status check_split(struct pipeline *p)
 {
-	if (p->o->split && p->o->loss && !strcmp(p->o->loss, "none"))
+	if (p->o->split && p->forward)
 		return usage(p, "leave --split away", "--split is for training");
 	return ST_OK;
 }

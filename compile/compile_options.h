@@ -24,7 +24,7 @@ enum frozen_precision {
 enum state_precision { STATE_FP32, STATE_BF16 };
 enum bn_choice { BN_TRAIN, BN_FROZEN, BN_SYNC };
 enum variance_choice { VARIANCE_UNBIASED, VARIANCE_POPULATION };
-enum shard_choice { SHARD_STATE, SHARD_NONE };
+enum share_choice { SHARE_STATE, SHARE_NONE }; /* --shard */
 enum fuse_choice { FUSE_ON, FUSE_OFF };
 
 /* What lasts over steps in a file: --offload disk. */
@@ -48,8 +48,10 @@ struct compile_options {
 	const char *graph; /* path of a stint-graph-1 file in the place of a model; NULL */
 	struct import_options import;
 	struct length_options lengths;
-	const char *const *ops;       /* shared objects with operators, ended by NULL; NULL: none */
-	const char *loss, *optimizer; /* as written; NULL: not given */
+	const char *const *ops;  /* shared objects with operators, ended by NULL; NULL: none */
+	const char *const *loss; /* --loss as written, ended by NULL; NULL: not given */
+	const char *optimizer;   /* so, too */
+	int guess; /* what is not given is guessed, and sizes of axes, too (compile/guess.h) */
 	double clip_value, clip_norm, ema;
 	const char *const *lora;  /* --lora, ended by NULL; NULL: none */
 	const char *adapter;      /* a folder to go on from; NULL */
@@ -59,7 +61,7 @@ struct compile_options {
 	 * shortest step within the budget. 0: there are none. */
 	int64_t micro_batch;
 	int64_t ranks; /* processes that train together; 0: any number up to the micro-batches */
-	enum shard_choice shard; /* what of it is shared among them... */
+	enum share_choice share; /* what of it is shared among them... */
 	int64_t share_least;     /* ... and parameters of so many bytes, too; 0: none */
 	struct ranks_link link;  /* what is between them; bytes 0: a usual one */
 	/* Slices of a batch, or of a micro-batch, in which the first part of the model runs;

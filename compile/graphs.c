@@ -29,11 +29,11 @@ static enum status with_loss(const struct graph_options *o, bool whole, struct g
 {
 	if (o->attach)
 		return o->attach(o->user, *g);
-	TRY(graph_attach_loss(*g, o->loss));
+	TRY(graph_attach_losses(*g, o->losses));
 	dump(o, STAGE_LOSS, *g);
 	if (o->no_outputs)
 		(*g)->noutput = 0;
-	return whole ? ST_OK : graph_split(*g, g);
+	return whole ? ST_OK : graph_chunk(*g, g);
 }
 
 /* What runs in each turn of loops that are one node: as in the step, but that layouts and types are
@@ -96,8 +96,8 @@ enum status graphs_train(
 	TRY(lowered(imported, o, LOWER_TRAIN, out));
 	if (o->ranks)
 		TRY(graph_set_ranks(*out, o->ranks, o->pieces, o->optimizer));
-	if (o->loss)
-		graph_warn_of_loss(*out, o->loss);
+	if (o->losses)
+		graph_warn_of_losses(*out, o->losses);
 	TRY(with_loss(o, false, out));
 	if (o->scale_loss)
 		TRY(graph_scale_loss(*out));
@@ -112,11 +112,15 @@ enum status graphs_train(
 enum status graphs_forward(const struct graph *imported, const struct graph_options *o,
 	enum lower_mode mode, struct graph **out)
 {
+	static const struct loss_list none;
+	struct graph_options alone = *o;
 	TRY(lowered(imported, o, mode, out));
 	if (o->share_least) /* the residents are training's */
 		(*out)->ranks = o->ranks;
-	if (o->loss)
-		TRY(with_loss(o, !o->no_outputs, out));
+	if (o->losses && o->losses->n && o->losses->item[0].outside)
+		alone.losses = &none; /* an evaluation has no loss then */
+	if (o->losses)
+		TRY(with_loss(&alone, !o->no_outputs, out));
 	TRY(graph_prune(*out));
-	return kernels_of(o, 0, out);
+	return kernels_of(&alone, 0, out);
 }

@@ -18,8 +18,8 @@ enum stage {
 };
 
 struct graph_options {
-	struct lower_options lower; /* its mode is set here */
-	const struct loss_spec *loss;
+	struct lower_options lower;             /* its mode is set here */
+	const struct loss_list *losses;         /* NULL: none, and no step made for that */
 	const struct optimizer_spec *optimizer; /* of training */
 	int64_t shards, rows; /* micro-batches of a step, and rows of one; 0: none */
 	int64_t ranks;        /* processes that train; 0: any number up to the shards */

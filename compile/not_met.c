@@ -1,5 +1,9 @@
 #include "compile/not_met.h"
 
+#include <inttypes.h>
+
+#include "graph/loop.h"
+
 #include "planner/problem/transfer.h"
 
 /* Would the budget be met if the planner could choose how products are computed? */
@@ -25,6 +29,51 @@ static enum status free_would_do(struct pipeline *p, bool *would)
 			graph_choose(g[i], p->target.math);
 	*would = known <= p->plans.budget;
 	return ST_OK;
+}
+
+/* A loop that is one node gives up less than its turns one by one, where a plan of these is made
+ * soon. */
+enum { UNROLLED_NODES = 3000 };
+
+/* What --unroll makes nodes of all loops' turns, where these would be few enough; 0: no loops, or
+ * too many nodes. */
+static int64_t turns_to_unroll(const struct pipeline *p)
+{
+	int64_t most = 0, nodes = 0;
+	for (int i = 0; p->train && i < p->train->nnode; i++) {
+		const struct loop *l = node_loop(p->train->node[i]);
+		for (int b = 0; l && b < l->nbody; b++)
+			nodes += loop_runs(l, b) * l->body[b].graph->nnode;
+		most = l && l->turns > most ? l->turns : most;
+	}
+	return nodes <= UNROLLED_NODES ? most : 0;
+}
+
+/* Would the budget be met if all turns were nodes of the plan? *turns: so many; 0: no. */
+static enum status unrolled_would_do(struct pipeline *p, int64_t *turns)
+{
+	struct diag quiet = {.put = NULL};
+	struct compile_options o = *p->o;
+	struct pipeline trial = {.arena = arena_new(), .diag = &quiet, .o = &o, .parts = p->parts};
+	int64_t known, proven;
+	bool outputs;
+	*turns = o.unroll = turns_to_unroll(p);
+	if (!trial.arena)
+		return diag_nomem(p->diag);
+	enum status st = o.unroll ? pipeline_import(&trial) : ST_INVALID;
+	if (st == ST_OK)
+		st = pipeline_graphs(&trial);
+	if (st == ST_OK)
+		st = pipeline_problems(&trial);
+	if (st == ST_OK)
+		st = plan_pair_minimum(trial.arena,
+			&(struct plan_pair){.train = trial.train_problem.problem,
+				.eval = trial.eval_problem.problem},
+			&p->plan_options, &known, &proven, &outputs, &quiet);
+	if (st != ST_OK || known > p->plans.budget)
+		*turns = 0;
+	arena_free(trial.arena);
+	return quiet.out_of_memory ? diag_nomem(p->diag) : onlooker_check(o.onlooker, p->diag);
 }
 
 static int64_t least_workspace(const struct problem_op *op)
@@ -75,9 +124,15 @@ static const char *resident_helps(struct pipeline *p, const struct resident *r)
 		disk ? ", or let them lie in a file: --offload disk:FOLDER" : "");
 }
 
-/* What to do about a budget below `known`, the smallest that is met. */
-static const char *what_helps(struct pipeline *p, int64_t known)
+/* What to do about a budget below `known`, the smallest that is met; unroll: the turns that, as
+ * nodes, meet it; 0: they do not. */
+static const char *what_helps(struct pipeline *p, int64_t known, int64_t unroll)
 {
+	if (unroll)
+		return arena_printf(p->arena,
+			"--unroll %" PRId64 " meets it: the plan then chooses among the values of "
+			"all turns of its loops",
+			unroll);
 	const struct problem *problem = pipeline_problem_shown(p)->problem;
 	const struct problem_op *most = NULL;
 	int64_t bytes = known / 2;
@@ -90,8 +145,10 @@ static const char *what_helps(struct pipeline *p, int64_t known)
 	if (most)
 		return arena_printf(p->arena,
 			"ask for the first of these numbers or more: %s of it are the "
-			"workspace of node '%s', which shapes and the machine settle",
-			bytes_human(bytes, x), most->name);
+			"workspace of node '%s', which %s",
+			bytes_human(bytes, x), most->name,
+			most->loop ? "holds one turn of its loop"
+				   : "shapes and the machine settle");
 	const struct resident r = residents(problem);
 	if (r.parameters + r.state > p->plans.budget - p->plans.budget / 8)
 		return resident_helps(p, &r);
@@ -112,9 +169,11 @@ enum status budget_not_met(struct pipeline *p)
 {
 	int64_t known, proven;
 	bool would, outputs;
+	int64_t unroll;
 	TRY(plan_pair_minimum(
 		p->arena, &p->plans, &p->plan_options, &known, &proven, &outputs, p->diag));
 	TRY(free_would_do(p, &would));
+	TRY(unrolled_would_do(p, &unroll));
 	/* what is written says the same, also when only the evaluation's plan is missing */
 	struct plan *plan = pipeline_plan_shown(p);
 	if (plan) {
@@ -128,7 +187,7 @@ enum status budget_not_met(struct pipeline *p)
 		: outputs && !p->o->no_outputs
 			? "training needs less: with --no-outputs evaluation computes the loss "
 			  "alone"
-			: what_helps(p, known),
+			: what_helps(p, known, unroll),
 		"no plan found within %lld bytes (%s); smallest budget met: %lld bytes (%s); "
 		"proven lower bound: %lld bytes (%s)",
 		(long long)p->plans.budget, bytes_human(p->plans.budget, x), (long long)known,

@@ -9,6 +9,7 @@
 #include "compile/batch_parts.h"
 #include "compile/batch_split.h"
 #include "compile/custom_ops.h"
+#include "compile/guess.h"
 #include "compile/loop_slots.h"
 #include "compile/not_met.h"
 #include "compile/other_lengths.h"
@@ -43,22 +44,45 @@ static int64_t loop_turns(const struct compile_options *o)
 	return other ? 0 : (o->unroll ? o->unroll : UNROLL_MOST) + 1;
 }
 
+/* Which outputs losses read, by name, ended by NULL; *all: one of them names none, and reads what
+ * there is. NULL: nothing is named. */
+static enum status outputs_read(const struct pipeline *p, const char *const **list, bool *all)
+{
+	const char **name = ARENA_ARRAY(
+		p->arena, const char *, p->losses.n *LOSS_OUTPUTS + OUTSIDE_OUTPUTS + 1);
+	int n = 0;
+	if (!name)
+		return diag_nomem(p->diag);
+	*all = p->losses.n == 0;
+	for (int i = 0; i < p->losses.n; i++) {
+		const char *const *output = p->losses.item[i].output;
+		*all |= !output;
+		for (int k = 0; output && output[k]; k++)
+			if (!name_listed(name, output[k]))
+				name[n++] = output[k];
+	}
+	*list = n ? name : NULL;
+	return ST_OK;
+}
+
 enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, struct graph **out)
 {
 	struct import_options import = p->o->import;
 	import.loop_turns = loop_turns(p->o);
 	import.batch = rows;
+	import.guess = p->o->guess;
 	import.whole = p->o->micro_batch ? p->o->import.batch : 0;
 	struct adapter_folder from;
 	TRY(adapters_begin(p, d, &from));
 	import.adapted = p->o->lora || p->o->adapter;
 	import.train_name = from.train;
-	import.output = p->loss.output;
-	import.qat |= p->loss.none; /* where nothing trains, what rounds needs no gradient */
+	bool all = true;
+	TRY(outputs_read(p, &import.output, &all));
+	import.qat |= p->forward; /* where nothing trains, what rounds needs no gradient */
 	if (!import.unbound)
-		import.read = p->loss.none     ? IMPORT_READ_ANY
-			      : p->loss.output ? IMPORT_READ_OUTPUTS
-					       : IMPORT_READ_ALL;
+		import.read = p->forward ? IMPORT_READ_ANY
+			      : all      ? IMPORT_READ_ALL
+					 : IMPORT_READ_OUTPUTS;
 	p->import = import;
 	enum status st = import_onnx(p->arena, p->o->model, &import, p->table, &p->target,
 		p->o->precision == PRECISION_FP64 ? DT_F64 : DT_F32, d, out);
@@ -80,7 +104,9 @@ static enum status begin(struct pipeline *p)
 	if (!p->name)
 		return diag_nomem(p->diag);
 	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
-	return o->loss ? loss_parse(p->arena, p->table, o->loss, &p->loss, p->diag) : ST_OK;
+	TRY(losses_parse(p->arena, p->table, o->loss, &p->losses, p->diag));
+	p->forward = o->loss && !p->losses.n;
+	return ST_OK;
 }
 
 enum status pipeline_import(struct pipeline *p)
@@ -156,13 +182,13 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
 	return (struct graph_options){.lower = pipeline_lowering(o),
-		.loss = &p->loss,
+		.losses = &p->losses,
 		.untrained = untrained_hint(p),
 		.optimizer = &p->optimizer,
 		.shards = p->parts.shards > 1 ? p->parts.shards : 0,
 		.rows = o->import.batch / p->parts.shards,
 		.ranks = o->ranks,
-		.pieces = o->shard == SHARD_STATE,
+		.pieces = o->share == SHARE_STATE,
 		.share_least = o->share_least,
 		.no_outputs = o->no_outputs != 0,
 		.scale_loss = o->precision == PRECISION_FP16,
@@ -195,10 +221,11 @@ enum status pipeline_optimizer(struct pipeline *p)
 	const struct compile_options *o = p->o;
 	struct optimizer_spec *s = &p->optimizer;
 	const int n = list_length(o->group);
-	if (!o->optimizer)
+	const char *optimizer = guess_optimizer(p);
+	if (!optimizer)
 		return diag_fail(p->diag, ST_USAGE, NULL, "for example --optimizer sgd:lr=0.1",
 			"no --optimizer given");
-	TRY(optimizer_parse(p->arena, p->table, o->optimizer, s, p->diag));
+	TRY(optimizer_parse(p->arena, p->table, optimizer, s, p->diag));
 	s->clip_value = o->clip_value;
 	s->clip_norm = o->clip_norm;
 	s->ema = o->ema;
@@ -215,17 +242,35 @@ enum status pipeline_optimizer(struct pipeline *p)
 	return ST_OK;
 }
 
+/* A step that waits for its caller does so in this process's memory. */
+static enum status check_outside(const struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	const char *other = o->target == TARGET_CUDA ? "target cuda"
+			    : o->bare                ? "bare"
+			    : o->disk.folder         ? "offload disk"
+			    : o->ranks               ? "ranks"
+			    : o->lengths.n           ? "dim of several lengths"
+						     : NULL;
+	return !p->losses.n || !p->losses.item[0].outside || !other
+		       ? ST_OK
+		       : diag_fail(p->diag, ST_USAGE, NULL, "leave one of them away",
+				 "--loss outside does not go with --%s yet", other);
+}
+
 enum status pipeline_graphs(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
-	if (!o->loss)
+	TRY(guess_loss(p));
+	if (!o->loss && !p->losses.n)
 		return diag_fail(p->diag, ST_USAGE, NULL, "--loss none plans the forward pass only",
 			"no --loss given");
-	if (p->loss.none && o->no_outputs)
+	if (p->forward && o->no_outputs)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
 			"--no-outputs: without a loss there would be nothing to compute");
+	TRY(check_outside(p));
 	const struct graph_options options = graph_options_of(p);
-	if (!p->loss.none) {
+	if (!p->forward) {
 		TRY(pipeline_optimizer(p));
 		TRY(graphs_train(p->imported, &options, &p->train));
 	}
@@ -321,8 +366,8 @@ enum status pipeline_problems(struct pipeline *p)
 {
 	struct costs_use use;
 	const struct plan_options loops = pipeline_options(p->o);
-	TRY(loops_plan(p->arena, p->train, &loops, p->diag));
-	TRY(loops_plan(p->arena, p->eval, &loops, p->diag));
+	TRY(loops_plan(p->arena, p->train, &loops, p->tight_turns, p->diag));
+	TRY(loops_plan(p->arena, p->eval, &loops, p->tight_turns, p->diag));
 	TRY(problems_from_graphs(p->arena, p->name, p->train, p->eval,
 		p->longest ? pipeline_problem_shown(p->longest) : NULL, &p->train_problem,
 		&p->eval_problem));
@@ -429,8 +474,7 @@ enum status pipeline_texts(
 		.train_plan = p->plans.train_plan,
 		.eval_plan = p->plans.eval_plan,
 		.arena_bytes = p->plans.arena_bytes,
-		.loss_name = p->loss.op ? p->loss.op->loss->name : NULL,
-		.loss_options = o->loss,
+		.losses = &p->losses,
 		.library_identity = t->portable || t->cuda
 					    ? NULL
 					    : stint_lib_identity(t->threads, identity),

@@ -64,7 +64,8 @@ struct pipeline {
 	const struct trial *chosen;
 	const char *name;             /* from the model's file name: the end of a C identifier */
 	const struct op_table *table; /* stint's operators and those of o->ops */
-	struct loss_spec loss;
+	struct loss_list losses;
+	bool forward; /* --loss none: nothing is trained */
 	struct optimizer_spec optimizer;
 	int nadapter; /* that o->lora and o->adapter have added to what is imported */
 	struct adapter *adapter;
@@ -72,6 +73,7 @@ struct pipeline {
 	const char *base_hash;                 /* of the weights that these stand beside */
 	struct graph *imported, *train, *eval; /* train NULL: forward only */
 	struct graph_problem train_problem, eval_problem;
+	bool tight_turns;    /* one turn of a loop is planned in the least memory */
 	struct costs *costs; /* o->costs, read on first use */
 	struct plan_options plan_options;
 	struct plan_pair plans; /* of both problems */

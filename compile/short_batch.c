@@ -8,8 +8,8 @@ struct look {
 	struct graph *whole; /* of the second import */
 	struct lower_options lower;
 	struct graph_apart apart;
-	int noutput;
-	struct tensor *output[LOSS_OUTPUTS]; /* that the loss reads, in `whole` */
+	int noutput; /* that losses read, in `whole`; those of each one behind those before it */
+	struct tensor **output;
 };
 
 static enum status read_both(struct look *l, const struct pipeline *p)
@@ -22,18 +22,26 @@ static enum status read_both(struct look *l, const struct pipeline *p)
 	if (!part)
 		TRY(pipeline_read(&l->reading, rows, &l->quiet, &part));
 	TRY(pipeline_read(&l->reading, TIMES * rows, &l->quiet, &l->whole));
-	TRY(graph_loss_outputs(l->whole, &p->loss, &l->noutput, l->output));
+	l->output = ARENA_ARRAY(l->reading.arena, struct tensor *, p->losses.n * LOSS_OUTPUTS);
+	if (!l->output)
+		return diag_nomem(&l->quiet);
+	for (int i = 0; i < p->losses.n; i++) {
+		int n;
+		TRY(graph_loss_outputs(l->whole, &p->losses.item[i], &n, l->output + l->noutput));
+		l->noutput += n;
+	}
 	return graph_apart(l->whole, part, TIMES, &l->lower, &l->apart);
 }
 
 /* Rows of the target, or without one of the output, are samples; of a loss that the model makes,
  * who makes it has been looked at. */
-static bool loss_counts(const struct look *l, const struct loss_spec *spec)
+static bool loss_counts(const struct look *l, const struct loss_spec *spec, struct tensor *y)
 {
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
-	struct tensor *y = l->output[0];
+	if (spec->outside)
+		return false;
 	if (!spec->op)
 		return true;
 	if (!spec->op->loss->target)
@@ -43,14 +51,26 @@ static bool loss_counts(const struct look *l, const struct loss_spec *spec)
 	       rank > 0 && dim[0] == graph_rows(l->whole);
 }
 
+static bool losses_count(const struct look *l, const struct loss_list *losses)
+{
+	struct tensor *const *y = l->output;
+	bool all = true;
+	for (int i = 0; i < losses->n; i++) {
+		const struct op_def *op = losses->item[i].op;
+		all &= loss_counts(l, &losses->item[i], *y);
+		y += op && op->loss->outputs ? op->loss->outputs : 1;
+	}
+	return all;
+}
+
 static enum status reason(
-	struct arena *a, struct look *l, const struct loss_spec *spec, const char **why)
+	struct arena *a, struct look *l, const struct loss_list *losses, const char **why)
 {
 	struct graph_mixed mixed = {0};
 	const bool alike = l->apart.alike;
 	if (alike)
 		TRY(graph_mixed(&l->apart, l->noutput, l->output, &mixed));
-	if (alike && !mixed.tensor && !mixed.node && loss_counts(l, spec))
+	if (alike && !mixed.tensor && !mixed.node && losses_count(l, losses))
 		return ST_OK;
 	if (!alike)
 		*why = "the model's nodes depend on the size of its batch";
@@ -76,7 +96,7 @@ enum status short_batch_find(const struct pipeline *p, const char **why)
 		return diag_nomem(p->diag);
 	enum status st = read_both(&l, p);
 	if (st == ST_OK)
-		st = reason(p->arena, &l, &p->loss, why);
+		st = reason(p->arena, &l, &p->losses, why);
 	else if (!l.quiet.out_of_memory)
 		*why = "its batch axis is fixed: compiled with --batch from a model that has a "
 		       "dynamic "

@@ -56,7 +56,8 @@ struct tensor *branch_of_choice(const struct node *n, int k)
 
 bool branch_reads(const struct node *n, int k)
 {
-	const struct tensor *made = n->in[k]->maker ? n->in[k]->maker->when : NULL;
+	const struct node *maker = tensor_storage(n->in[k])->maker; /* views make nothing */
+	const struct tensor *made = maker ? maker->when : NULL;
 	if (n->op->role == ROLE_BRANCH && k == 0)
 		return branch_within(node_input(n, 1), made);
 	if (n->op->role == ROLE_EITHER && k > 0) /* where it was not made, nobody reads it */

@@ -67,7 +67,6 @@ enum status graph_copy_begin(struct graph_copy *c, const struct graph *from)
 	c->to->ranks = from->ranks;
 	c->to->pieces = from->pieces;
 	c->to->sliced = from->sliced;
-	c->to->loop_slots = from->loop_slots;
 	return ST_OK;
 }
 
@@ -105,7 +104,13 @@ enum status graph_copy_end(struct graph_copy *c, struct graph **out)
 	TRY(graph_copy_list(c, c->from->ninput, c->from->input, &g->input));
 	TRY(graph_copy_list(c, c->from->noutput, c->from->output, &g->output));
 	g->loss = mapped(c, c->from->loss);
-	g->target_input = mapped(c, c->from->target_input);
+	g->nterm = c->from->nterm;
+	g->term = ARENA_ARRAY(g->arena, struct loss_term, g->nterm);
+	if (!g->term)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < g->nterm; i++)
+		g->term[i] = (struct loss_term){
+			mapped(c, c->from->term[i].value), mapped(c, c->from->term[i].target)};
 	g->lr = mapped(c, c->from->lr);
 	g->phase = NODE_FORWARD;
 	g->scope = NULL;

@@ -4,16 +4,10 @@
 #include "graph/expansion.h"
 #include "graph/op.h"
 
-static enum status check_counts(const struct expansion *x)
+static enum status check_inputs(const struct expansion *x)
 {
 	const struct op_def *op = x->node->op;
-	int max_out = op->max_out ? op->max_out : 1;
-	if (x->nin < op->min_in || (op->max_in != -1 && x->nin > op_max_in(op)))
-		return node_fail(x->g, x->node, NULL, "has %d inputs; %s takes %d to %d", x->nin,
-			op->name, op->min_in, op_max_in(op));
-	if (max_out != -1 && x->nout > max_out)
-		return node_fail(x->g, x->node, NULL, "has %d outputs; %s gives at most %d",
-			x->nout, op->name, max_out);
+	TRY(node_counts(x->g, x->node));
 	/* what is a node of tensors otherwise hands lists and nothing on */
 	for (int i = 0; i < op->min_in && !op->infer; i++)
 		if (x->in[i].kind == VALUE_NONE)
@@ -37,7 +31,7 @@ enum status graph_expand(struct graph *g, const struct op_def *op, const char *n
 	struct expansion x = {
 		.g = g, .node = &n, .nin = nin, .nout = nout, .in = in, .out = out, .left = left};
 	const char *scope = g->scope;
-	TRY(check_counts(&x));
+	TRY(check_inputs(&x));
 	if (nout == 0)
 		return ST_OK;
 	g->scope = name;

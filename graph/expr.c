@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/literal.h"
+
 /* What may be called: macros and functions of ops/family.h, and for a step of kernels/. */
 static const struct function {
 	const char *name;
@@ -11,13 +13,17 @@ static const struct function {
 	bool slow;
 } functions[] = {{"R", 1, false}, {"MAX", 2, false}, {"MIN", 2, false}, {"FABS", 1, false},
 	{"SQRT", 1, false}, {"FLOOR", 1, false}, {"CEIL", 1, false}, {"RINT", 1, false},
-	{"TRUNC", 1, false}, {"int_power", 2, false}, {"EXP", 1, true}, {"LOG", 1, true},
-	{"LOG1P", 1, true}, {"POW", 2, true}, {"FMOD", 2, true}, {"ERF", 1, true},
-	{"NORMAL_CDF", 1, true}, {"SIN", 1, true}, {"COS", 1, true}, {"TAN", 1, true},
-	{"ASIN", 1, true}, {"ACOS", 1, true}, {"ATAN", 1, true}, {"SINH", 1, true},
-	{"COSH", 1, true}, {"TANH", 1, true}, {"ASINH", 1, true}, {"ACOSH", 1, true},
-	{"ATANH", 1, true}};
+	{"TRUNC", 1, false}, {"int_power", 2, false}, {"lerp_real", 3, false}, {"EXP", 1, true},
+	{"LOG", 1, true}, {"POWER", 2, true}, {"LOG1P", 1, true}, {"POW", 2, true},
+	{"FMOD", 2, true}, {"ERF", 1, true}, {"NORMAL_CDF", 1, true}, {"SIN", 1, true},
+	{"COS", 1, true}, {"TAN", 1, true}, {"ASIN", 1, true}, {"ACOS", 1, true}, {"ATAN", 1, true},
+	{"SINH", 1, true}, {"COSH", 1, true}, {"TANH", 1, true}, {"ASINH", 1, true},
+	{"ACOSH", 1, true}, {"ATANH", 1, true}};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+/* What those are called that have another name in double precision. */
+static const char *const wide_names[][2] = {
+	{"SQRT", "sqrt"}, {"EXP", "exp_double"}, {"LOG", "log_double"}, {"POWER", "power_double"}};
 
 /* Those of two operands; before another one stands what it begins. */
 static const struct infix {
@@ -40,7 +46,7 @@ static const char *form_of(enum expr_kind kind, int nin)
 		[EXPR_PARENS] = "(e)",
 		[EXPR_CAST] = "(w)u",
 		[EXPR_CALL] = "w(e)"};
-	return kind == EXPR_CALL && nin == 2 ? "w(e,e)" : forms[kind];
+	return kind != EXPR_CALL || nin == 1 ? forms[kind] : nin == 2 ? "w(e,e)" : "w(e,e,e)";
 }
 
 /* --- Parsing: functions return a node's number; -1: not understood, which is noted once --- */
@@ -49,7 +55,7 @@ struct parser {
 	struct expr *x;
 	const char *p; /* the next token */
 	bool space;    /* stands before it */
-	const struct op_option *option;
+	const struct expr_scope *in;
 };
 
 static void skip_spaces(struct parser *s)
@@ -143,15 +149,32 @@ static int number(struct parser *s)
 	return read_node(s, EXPR_NUMBER, 0, (size_t)(p - s->p));
 }
 
+/* Which operand stands here; -1: none. */
+static int operand_at(const struct parser *s)
+{
+	const char *const *name = s->in->operand;
+	if (!name)
+		return word_length(s->p) == 1 && *s->p >= 'a' && *s->p < 'a' + POINTWISE_INPUTS
+			       ? *s->p - 'a'
+			       : -1;
+	for (int i = 0; name[i]; i++)
+		if (is_word(s->p, name[i]))
+			return i;
+	return -1;
+}
+
 static int name(struct parser *s)
 {
 	const size_t length = word_length(s->p);
-	const struct op_option *const option = s->option;
+	const struct op_option *const option = s->in->option;
+	const int operand = operand_at(s);
+	if (operand >= 0 && s->in->operand)
+		return read_node(s, EXPR_OPERAND, operand, length);
 	for (int i = 0; option && option[i].name; i++)
 		if (is_word(s->p, option[i].name))
 			return read_node(s, EXPR_OPTION, i, length);
-	if (length == 1 && *s->p >= 'a' && *s->p < 'a' + POINTWISE_INPUTS)
-		return read_node(s, EXPR_OPERAND, *s->p - 'a', length);
+	if (operand >= 0)
+		return read_node(s, EXPR_OPERAND, operand, length);
 	if (is_word(s->p, "INFINITY"))
 		return read_node(s, EXPR_NUMBER, 0, length);
 	for (int i = 0; i < FUNCTIONS; i++)
@@ -199,18 +222,59 @@ static int binary(struct parser *s, int level)
 	return left;
 }
 
+/* Whether a space is to stand before the text of a node; whether one did. */
+static bool set_space(struct expr *x, int node, bool space)
+{
+	struct expr_node *n = &x->node[node];
+	while (n->kind == EXPR_BINARY || n->kind == EXPR_CHOICE)
+		n = &x->node[n->of[0]];
+	const bool did = n->spaces & 1;
+	n->spaces = (unsigned char)((n->spaces & ~1) | space);
+	return did;
+}
+
+/* "? x : y" behind an option, the last node: it is x or y, in the option's place. */
+static int taken(struct parser *s)
+{
+	const struct expr_node by = s->x->node[--s->x->n];
+	const bool first = s->in->value[by.which] != 0;
+	int n = s->x->n, is = -1;
+	for (int k = 0; k < 2; k++) {
+		s->x->n = n; /* x is left out where it is not taken */
+		if (*s->p != "?:"[k])
+			return fail(s, "cannot stand here");
+		s->p++;
+		skip_spaces(s);
+		const int branch = choice(s);
+		if (branch < 0)
+			return -1;
+		if (first != (k == 1))
+			n = s->x->n, is = branch;
+	}
+	s->x->n = n;
+	set_space(s->x, is, by.spaces & 1);
+	return is;
+}
+
 static int choice(struct parser *s)
 {
 	struct expr_node n = {.kind = EXPR_CHOICE};
 	const int first = binary(s, 1);
 	if (!add_child(&n, first) || *s->p != '?')
 		return first;
+	if (s->in->value && s->x->node[first].kind == EXPR_OPTION)
+		return taken(s);
 	return read_form(s, &n, form_of(EXPR_CHOICE, 0) + 1, 0) ? add_node(s, &n) : -1;
 }
 
 bool expr_parse(struct expr *x, const char *text, const struct op_option *option)
 {
-	struct parser s = {.x = x, .p = text, .option = option};
+	return expr_parse_in(x, text, &(const struct expr_scope){.option = option});
+}
+
+bool expr_parse_in(struct expr *x, const char *text, const struct expr_scope *scope)
+{
+	struct parser s = {.x = x, .p = text, .in = scope};
 	x->text = text;
 	x->n = x->at = 0;
 	x->wrong = strlen(text) > EXPR_TEXT ? "too long" : NULL;
@@ -238,11 +302,31 @@ int expr_slow_calls(const struct expr *x)
 	return calls;
 }
 
+static void print_value(double v, struct text *out)
+{
+	char buf[LITERAL_TEXT];
+	literal_text(v, false, buf);
+	text_add(out, v < 0 ? "(%s)" : "%s", buf);
+}
+
+static const char *wide_name(const struct expr_node *n)
+{
+	for (size_t i = 0; n->kind == EXPR_CALL && i < sizeof wide_names / sizeof *wide_names; i++)
+		if (!strcmp(functions[n->which].name, wide_names[i][0]))
+			return wide_names[i][1];
+	return NULL;
+}
+
 static void print_word(const struct expr *x, const struct expr_node *n, const struct expr_names *as,
 	struct text *out)
 {
-	if (n->kind == EXPR_OPERAND && *as->operand[n->which])
+	const char *wide = as->wide ? wide_name(n) : NULL;
+	if (n->kind == EXPR_OPERAND && n->which < POINTWISE_INPUTS && *as->operand[n->which])
 		text_puts(out, as->operand[n->which]);
+	else if (n->kind == EXPR_OPTION && as->value)
+		print_value(as->value[n->which], out);
+	else if (wide)
+		text_puts(out, wide);
 	else if (as->near && n->kind == EXPR_CALL && !strcmp(functions[n->which].name, "EXP"))
 		text_puts(out, "exp_near");
 	else
@@ -251,9 +335,47 @@ static void print_word(const struct expr *x, const struct expr_node *n, const st
 		text_puts(out, as->behind_option);
 }
 
+/* Whether a node is sums and the like of numbers and options alone; *options: how many of these. */
+static bool is_constant(const struct expr *x, const struct expr_node *n, int *options)
+{
+	static const bool may[] = {[EXPR_NUMBER] = true,
+		[EXPR_OPTION] = true,
+		[EXPR_UNARY] = true,
+		[EXPR_BINARY] = true,
+		[EXPR_PARENS] = true,
+		[EXPR_CALL] = false};
+	bool constant = may[n->kind] && (n->kind != EXPR_BINARY || strchr("+-*/", x->text[n->at]));
+	*options += n->kind == EXPR_OPTION;
+	for (int i = 0; i < n->n && constant; i++)
+		constant = is_constant(x, &x->node[n->of[i]], options);
+	return constant;
+}
+
+static void print_node(const struct expr *x, const struct expr_node *n, const struct expr_names *as,
+	struct text *out);
+
+/* "R(1 - 0.9)"; false: it is no such constant. */
+static bool print_constant(const struct expr *x, const struct expr_node *n,
+	const struct expr_names *as, struct text *out)
+{
+	int options = 0;
+	if (!as->value || as->inside || !is_constant(x, n, &options) || options == 0)
+		return false;
+	struct expr plain = *x;
+	struct expr_names inside = *as;
+	inside.inside = true;
+	text_puts(out, set_space(&plain, (int)(n - x->node), false) ? " R" : "R");
+	text_puts(out, n->kind == EXPR_PARENS ? "" : "(");
+	print_node(&plain, &plain.node[n - x->node], &inside, out);
+	text_puts(out, n->kind == EXPR_PARENS ? "" : ")");
+	return true;
+}
+
 static void print_node(const struct expr *x, const struct expr_node *n, const struct expr_names *as,
 	struct text *out)
 {
+	if (print_constant(x, n, as, out))
+		return;
 	const unsigned char *child = n->of;
 	int token = 0;
 	if (as->near && n->kind == EXPR_BINARY && n->length == 1 && x->text[n->at] == '/') {

@@ -137,8 +137,8 @@ static enum status begin(struct fuse *f)
 	for (int i = 0; i < g->noutput; i++)
 		if (g->output[i])
 			f->kept[g->output[i]->id] = true;
-	if (g->loss)
-		f->kept[g->loss->id] = true;
+	for (int i = 0; graph_told(g, i); i++)
+		f->kept[graph_told(g, i)->id] = true;
 	for (int i = 0; i < g->nnode; i++) {
 		const struct node *n = g->node[i];
 		f->ninput[i] = n->nin;

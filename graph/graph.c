@@ -26,8 +26,7 @@ struct graph *graph_new(struct arena *a, struct diag *d, const char *file,
 		.index = index,
 		.target = target,
 		.real = real,
-		.opset = OPSET_LATEST,
-		.loop_slots = LOOP_SLOTS_INSIDE};
+		.opset = OPSET_LATEST};
 	return g;
 }
 
@@ -332,9 +331,21 @@ int node_reads(const struct node *n, const struct tensor *t)
 	return reads;
 }
 
+struct tensor *graph_told(const struct graph *g, int k)
+{
+	if (k == 0)
+		return g->loss;
+	for (int i = 0; i < g->nterm && !g->target->bare; i++)
+		if (g->term[i].value != g->loss && --k == 0)
+			return g->term[i].value;
+	return NULL;
+}
+
 int graph_reads(const struct graph *g, const struct tensor *t)
 {
-	int reads = t == g->loss;
+	int reads = 0;
+	for (int i = 0; graph_told(g, i); i++)
+		reads += t == graph_told(g, i);
 	for (int i = 0; i < g->noutput; i++)
 		reads += g->output[i] == t;
 	for (int i = 0; i < g->nnode; i++)
@@ -342,16 +353,27 @@ int graph_reads(const struct graph *g, const struct tensor *t)
 	return reads;
 }
 
-static enum status check_counts(struct graph *g, const struct node *n)
+enum status node_counts(struct graph *g, const struct node *n)
 {
 	const struct op_def *op = n->op;
-	int max_out = op->max_out ? op->max_out : 1;
-	if (n->nin < op->min_in || (op->max_in != -1 && n->nin > op_max_in(op)))
-		return node_fail(g, n, NULL, "has %d inputs; %s takes %d to %d", n->nin, op->name,
-			op->min_in, op_max_in(op));
-	if (n->nout > max_out && op->max_out != -1)
+	const int max_in = op_max_in(op), max_out = op->max_out ? op->max_out : 1;
+	if (n->nin < op->min_in || (max_in != -1 && n->nin > max_in)) {
+		char most[24] = " or more";
+		if (max_in != -1)
+			snprintf(most, sizeof most, " to %d", max_in);
+		return node_fail(g, n, NULL, "has %d inputs; %s takes %d%s", n->nin, op->name,
+			op->min_in, max_in == op->min_in ? "" : most);
+	}
+	if (max_out != -1 && n->nout > max_out)
 		return node_fail(g, n, NULL, "has %d outputs; %s gives at most %d", n->nout,
 			op->name, max_out);
+	return ST_OK;
+}
+
+static enum status check_inputs(struct graph *g, const struct node *n)
+{
+	const struct op_def *op = n->op;
+	TRY(node_counts(g, n));
 	for (int i = 0; i < op->min_in; i++)
 		if (!n->in[i])
 			return node_fail(g, n, NULL, "required input %d is missing", i);
@@ -468,7 +490,7 @@ static enum status fold(struct graph *g, struct node *n, bool *done)
 
 static enum status node_finish(struct graph *g, struct node *n)
 {
-	TRY(check_counts(g, n));
+	TRY(check_inputs(g, n));
 	if (n->op->expand && !n->op->infer)
 		return node_fail(g, n, NULL, "stands for other nodes: only the importer builds it");
 	unsigned before = g->diag->errors;

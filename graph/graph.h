@@ -192,7 +192,7 @@ struct node {
 	 * of nin tensors. The planner picks. */
 	int nalt;
 	struct tensor ***alt;
-	/* Its place in the listed order is right before its first reader (graph_split). */
+	/* Its place in the listed order is right before its first reader (graph_chunk). */
 	bool late;
 	/* The record's library calls that may do it, the usual one first; none: way 0. */
 	int nway, way[WAYS_MAX];
@@ -237,6 +237,12 @@ struct target {
 struct op_table;
 struct op_index;
 
+/* One of the losses whose sum is trained. */
+struct loss_term {
+	struct tensor *value;  /* a scalar, before its weight; `loss` itself where it is the sum */
+	struct tensor *target; /* the input that it is compared with; NULL: none */
+};
+
 struct graph {
 	struct arena *arena;
 	bool straight_through; /* what rounds to whole numbers trains: --qat */
@@ -255,9 +261,12 @@ struct graph {
 	int ninput, noutput;
 	struct tensor **input; /* TR_INPUT, in the model's order */
 	/* The model's outputs, in its order; NULL: one that training never makes whole
-	 * (graph_split). */
+	 * (graph_chunk). */
 	struct tensor **output;
-	struct tensor *loss, *target_input; /* set by graph_attach_loss */
+	/* Set by graph_attach_loss: what is trained, and the losses of which it is the sum. */
+	struct tensor *loss;
+	int nterm;
+	struct loss_term *term;
 	/* I64[4]: seed, step, rows that count, 0; NULL until asked for. With shards STINT_CONTROLS:
 	 * the shard's number, how many sums wait for it and how many of them it completes, whether
 	 * it is the last, and rows of the whole batch that count (runtime/stint_tree.h). Updates
@@ -278,9 +287,8 @@ struct graph {
 	bool pieces;
 	bool partial; /* nodes of the model were left out (import/not_read.c) */
 	bool sliced;  /* parts of it run slice by slice of the batch (graph/slices.h) */
-	/* Loops of so many turns or more are one node, where they can be; 0: none is. And what of
-	 * them is kept for the backward pass (graph/loop.h). */
-	int64_t loop_turns, loop_slots;
+	/* Loops of so many turns or more are one node, where they can be; 0: none is. */
+	int64_t loop_turns;
 	/* Given to nodes as they are added. */
 	enum node_phase phase;
 	bool last;
@@ -328,6 +336,10 @@ int64_t tensor_next(const struct graph *g, const struct tensor *t);
 bool tensor_same_shape(const struct tensor *a, const struct tensor *b);
 /* "[2, 3, 8, 8]" */
 const char *tensor_shape_text(const struct tensor *t, char buf[static 200]);
+/* Numbers that are read when a step is over, by k from 0: the loss, and, where it is the sum of
+ * several, each of these, but on a microcontroller. NULL: there are no more. */
+struct tensor *graph_told(const struct graph *g, int k);
+
 /* The tensor whose bytes `t` shares: through view nodes (OP_VIEW) back to their source. */
 struct tensor *tensor_storage(struct tensor *t);
 

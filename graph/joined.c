@@ -57,6 +57,8 @@ static void replace(struct graph *g, const struct tensor *t, struct tensor *now)
 	for (int i = 0; i < g->noutput; i++)
 		g->output[i] = g->output[i] == t ? now : g->output[i];
 	g->loss = g->loss == t ? now : g->loss;
+	for (int i = 0; i < g->nterm; i++)
+		g->term[i].value = g->term[i].value == t ? now : g->term[i].value;
 }
 
 /* `both`, the last of the list, in first's place, behind what is marked of those up to n. */

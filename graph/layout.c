@@ -317,7 +317,10 @@ static enum status plain_ends(struct layout *l, const struct graph *g)
 			return l->copy.to->failed;
 		y->name = g->output[i]->name; /* of a reorder, too */
 	}
-	return g->loss && !plain(l, g->loss) ? l->copy.to->failed : ST_OK;
+	for (int i = 0; graph_told(g, i); i++)
+		if (!plain(l, graph_told(g, i)))
+			return l->copy.to->failed;
+	return ST_OK;
 }
 
 enum status graph_layout(const struct graph *in, int64_t block, bool everywhere, struct graph **out)

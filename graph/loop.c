@@ -7,6 +7,7 @@
 #include "graph/graph_parts.h"
 #include "graph/pass.h"
 #include "kernels/revolve.h"
+#include "kernels/which_body.h"
 
 struct loop *loop_copy(struct arena *a, const struct loop *l, int nbody)
 {
@@ -25,30 +26,38 @@ struct loop *loop_copy(struct arena *a, const struct loop *l, int nbody)
 	return x;
 }
 
-/* The body that run r takes; kernels/loop_run.h finds it by the same rule. */
-static int body_of(const struct loop *l, int64_t r)
-{
-	if (l->last >= 0 && r == l->turns - 1)
-		return l->last;
-	return r < l->lead ? (int)r : l->lead + (int)((r - l->lead) % l->cycle);
-}
-
 int64_t loop_runs(const struct loop *l, int b)
 {
 	int64_t runs = 0;
 	if (b == l->advance) /* those of Revolve that the loop itself has not made */
 		return revolve_forward(l->turns, l->slots) - (l->turns - 1);
 	for (int64_t r = 0; r < l->turns; r++)
-		runs += body_of(l, r) == b;
+		runs += which_body(r == l->turns - 1, r, l->lead, l->cycle, l->last, l->ran >= 0) ==
+			b;
 	return runs;
+}
+
+const int64_t *loop_places(struct arena *a, const struct loop *l, int64_t *n)
+{
+	int64_t *at = ARENA_ARRAY(a, int64_t, l->slots + 1), turn = 0;
+	*n = 0;
+	if (!at)
+		return NULL;
+	for (int64_t used = 0; l->turns - turn > 1 && used < l->slots; used++) {
+		turn += revolve_next(l->turns - turn, l->slots - used);
+		at[(*n)++] = turn;
+	}
+	if (turn < l->turns - 1)
+		at[(*n)++] = l->turns - 1;
+	return at;
 }
 
 const char *loop_keeps(struct arena *a, const struct loop *l)
 {
 	return l->slots == LOOP_SLOTS_INSIDE ? "values inside turns"
-	       : l->slots == LOOP_SLOTS_ALL
-		       ? "carries after each turn"
-		       : arena_printf(a, "carries in %" PRId64 " places", l->slots + 1);
+	       : l->slots == LOOP_SLOTS_ALL  ? "carries after each turn"
+					     : arena_printf(a, "carries in %" PRId64 " place%s",
+						       l->slots + 1, l->slots ? "s" : "");
 }
 
 static bool is_carry(const struct loop_place *p, int k)
@@ -398,6 +407,8 @@ static enum status drop_operands(struct graph *g, struct node *n)
 				used[l->kept[p->k]] = true;
 		}
 	}
+	if (n->op->role == ROLE_LOOP_GRADIENT && l->ran >= 0)
+		used[l->ran] = true;
 	for (int k = 0; k < n->nin; k++)
 		n->in[k] = used[k] ? n->in[k] : NULL;
 	return ST_OK;

@@ -5,13 +5,14 @@
  *
  * Inputs of the loop (ROLE_LOOP): what each of `ncarry` carries is before the first turn; then what
  * the body reads besides: slices along the first axis of scanned tensors, and tensors from around
- * the loop. Outputs: the carries after the last turn; what is collected, [turns, ...] each; and
- * what the backward pass wants kept: carries after turns, values inside them.
+ * the loop. Outputs: the carries after the last turn; what is collected, [turns, ...] each; where
+ * data end it, whether it went on and how often it ran; and what the backward pass wants kept:
+ * carries after turns, values inside them.
  *
  * Inputs of the gradient (ROLE_LOOP_GRADIENT): the loop's; the carries that are kept; the gradients
  * of its outputs, and the sums so far of the gradients of its inputs, each of which may be absent;
- * and the values that are kept. Outputs: these sums with the loop's part, in the order of the
- * loop's inputs.
+ * the values that are kept; and where data end the loop how often it ran. Outputs: these sums with
+ * the loop's part, in the order of the loop's inputs.
  *
  * A body's inputs, and its outputs, are `outside` (struct tensor): whoever runs it says where each
  * is, and a loop_place says how that goes from turn to turn. */
@@ -57,16 +58,23 @@ enum { LOOP_SLOTS_INSIDE = -2, LOOP_SLOTS_ALL = -1 };
 
 struct loop {
 	int64_t turns, slots;
+	int64_t asks; /* of a loop: the slots that its gradient is to have */
 	int ncarry;
 	/* By carry, the operand that holds it after turns, of the loop's outputs, of the gradient's
 	 * inputs: [turns, ...], or, with slots, one for each and one for the carry before the last
 	 * turn. -1: it is not kept. */
 	int *kept;
+	int inside, ninside; /* values inside turns that are kept: of the gradient's inputs */
 	/* Turns in the order in which they run, the gradient's from the last on: run r is body r
 	 * while r < lead, and then one of the `cycle` bodies behind these, in turn; but the last
 	 * run's is body `last`, where that is not -1. Body `advance`, of a gradient that has slots,
 	 * goes forward a turn, for the carries alone; -1: there is none. */
 	int nbody, lead, cycle, last, advance;
+	/* Where data end it, before `turns` turns are run: of the loop's outputs one BOOL, which
+	 * each turn makes, whether another follows; and how many were run, of the loop's outputs,
+	 * of the gradient's inputs, which then has a last body behind `last` for each of the others
+	 * (kernels/which_body.h). -1: all are run. */
+	int go, ran;
 	struct loop_body *body;
 	struct loop_planned *planned;
 };
@@ -82,6 +90,9 @@ static inline struct loop *node_loop(const struct node *n)
 struct loop *loop_copy(struct arena *a, const struct loop *l, int nbody);
 /* How often body b runs. */
 int64_t loop_runs(const struct loop *l, int b);
+/* With slots, the turns before which carries are kept when the loop itself has run, ascending, as
+ * kernels/loop_run.h does. NULL: out of memory. */
+const int64_t *loop_places(struct arena *a, const struct loop *l, int64_t *n);
 /* What is kept for the backward pass, in words. NULL: out of memory. */
 const char *loop_keeps(struct arena *a, const struct loop *l);
 /* Bytes of a carry. */

@@ -16,6 +16,7 @@ struct backward {
 	int ncollect;
 	int at_dy, at_sums; /* operands of the gradient's node, behind the loop's */
 	struct loop *out;
+	struct reached *end;  /* where data end the loop, by last body: what has a gradient then */
 	struct tensor ***map; /* by body: from the tensors of the loop's body */
 	/* What is kept: values inside turns, and carries that are read as their turn has made them.
 	 */

@@ -247,11 +247,11 @@ static bool same_reached(const struct backward *b, const struct reached *x, cons
 	       !memcmp(x->sum, y->sum, (size_t)b->n->nin);
 }
 
-/* Run r, from what has a gradient before it. */
+/* The first run, the last one, or another, from what has a gradient before it. */
 static enum status add_body(
-	struct backward *b, int64_t r, const struct reached *have, struct reached *next)
+	struct backward *b, bool first, bool last, const struct reached *have, struct reached *next)
 {
-	struct making m = {.b = b, .first = r == 0, .last = r == b->l->turns - 1, .have = have};
+	struct making m = {.b = b, .first = first, .last = last, .have = have};
 	TRY(reached_new(b, next));
 	for (int i = 0; i < b->n->nin; i++)
 		next->sum[i] = have->sum[i];
@@ -272,6 +272,18 @@ static enum status add_body(
 	return ST_OK;
 }
 
+/* Data end the loop: any run may be the last one. */
+static enum status add_lasts(struct backward *b, const struct reached *have)
+{
+	const int n = b->out->lead + b->out->cycle;
+	b->end = ARENA_ARRAY(b->g->arena, struct reached, n);
+	if (!b->end)
+		return diag_nomem(b->g->diag);
+	for (int k = 0; k < n; k++)
+		TRY(add_body(b, k == 0, true, &have[k], &b->end[k]));
+	return ST_OK;
+}
+
 /* Bodies until one run finds what an earlier one did, and the last run's. */
 static enum status add_bodies(struct backward *b)
 {
@@ -287,7 +299,7 @@ static enum status add_bodies(struct backward *b)
 		have[0].sum[i] = b->body->in[i].kind == LOOP_SAME && b->sums[i];
 	int64_t r = 0, same = -1;
 	for (; r < turns - 1 && same < 0; r++) {
-		TRY(add_body(b, r, &have[r], &have[r + 1]));
+		TRY(add_body(b, r == 0, false, &have[r], &have[r + 1]));
 		for (int64_t k = 1; k <= r && same < 0; k++)
 			if (same_reached(b, &have[k], &have[r + 1]))
 				same = k;
@@ -298,27 +310,36 @@ static enum status add_bodies(struct backward *b)
 	const int64_t at = same < 0 ? r : same + (turns - 1 - same) % out->cycle;
 	struct reached end;
 	out->last = out->nbody;
-	return add_body(b, turns - 1, &have[at], &end);
+	return b->l->ran < 0 ? add_body(b, turns == 1, true, &have[at], &end) : add_lasts(b, have);
 }
 
 /* --- The node --- */
 
-/* Slices of a scanned input that some turn has no gradient for are zeros there. */
+static bool gives_here(const struct loop_body *x, int i)
+{
+	for (int k = 0; k < x->graph->noutput; k++)
+		if (x->out[k].output && x->out[k].k == i)
+			return true;
+	return false;
+}
+
+/* The gradient of the node's input i is zeros, or its slice of this turn is. */
 static enum status add_zeros(struct backward *b, struct loop_body *x, int i)
 {
 	struct graph *g = x->graph;
 	const struct tensor *t = b->body->graph->input[i];
+	const struct loop_place *in = &b->body->in[i];
 	const char *expand = op_by_role(g->table, ROLE_EXPAND)->name;
-	for (int k = 0; k < g->noutput; k++)
-		if (x->out[k].output && x->out[k].kind == LOOP_SLICE && x->out[k].k == i)
-			return ST_OK;
 	g->phase = NODE_BACKWARD;
 	struct tensor *zeros = OP2(g, expand, graph_scalar(g, 0), graph_ints(g, t->rank, t->dim));
 	g->phase = NODE_FORWARD;
 	if (!zeros)
 		return g->failed;
 	x->out[g->noutput] = (struct loop_place){
-		.kind = LOOP_SLICE, .k = i, .output = true, .backwards = b->body->in[i].backwards};
+		.kind = in->kind == LOOP_SLICE ? LOOP_SLICE : LOOP_SAME,
+		.k = i,
+		.output = true,
+		.backwards = in->backwards};
 	g->output[g->noutput++] = zeros;
 	return ST_OK;
 }
@@ -327,10 +348,24 @@ static enum status add_zeros(struct backward *b, struct loop_body *x, int i)
 static bool gives(const struct loop *l, int i)
 {
 	for (int k = 0; k < l->nbody; k++)
-		for (int o = 0; o < l->body[k].graph->noutput; o++)
-			if (l->body[k].out[o].output && l->body[k].out[o].k == i)
-				return true;
+		if (gives_here(&l->body[k], i))
+			return true;
 	return false;
+}
+
+/* Slices of a scanned input that some turn has no gradient for are zeros there; and where data end
+ * the loop, so is the gradient of what no turn so far has given one. */
+static enum status fill_up(struct backward *b, int i)
+{
+	struct loop *l = b->out;
+	const bool slices = b->body->in[i].kind == LOOP_SLICE;
+	const int from = slices || !b->end ? 0 : l->last;
+	const int to = slices || b->end ? l->nbody : 0;
+	for (int k = from; k < to; k++)
+		if (k != l->advance && !gives_here(&l->body[k], i) &&
+			(slices || !b->end[k - l->last].sum[i]))
+			TRY(add_zeros(b, &l->body[k], i));
+	return ST_OK;
 }
 
 /* Sums with the loop's part, for each tensor that the loop reads: what is read as a whole, then
@@ -374,7 +409,7 @@ static enum status make_node(struct backward *b, struct tensor **dx)
 	struct graph *g = b->g;
 	const struct node *n = b->n;
 	struct loop *l = b->out;
-	const int nin = b->at_inside + b->ninside, nc = l->ncarry;
+	const int kept = b->at_inside + b->ninside, nin = kept + (b->l->ran >= 0), nc = l->ncarry;
 	struct tensor **in = ARENA_ARRAY(g->arena, struct tensor *, nin);
 	if (!in)
 		return diag_nomem(g->diag);
@@ -382,19 +417,22 @@ static enum status make_node(struct backward *b, struct tensor **dx)
 	memcpy(in + b->at_dy, b->dy, (size_t)(nc + b->ncollect) * sizeof *in);
 	memcpy(in + b->at_sums, b->sums, (size_t)n->nin * sizeof *in);
 	TRY(loop_keep_all(b, in));
+	l->go = -1;
+	if (b->l->ran >= 0)
+		in[l->ran = kept] = n->out[b->l->ran];
 	struct node *d = graph_node_blank(
 		g, op_by_role(g->table, ROLE_LOOP_GRADIENT), n->name, nin, in, n->nin);
 	if (!d)
 		return diag_nomem(g->diag);
+	l->inside = b->at_inside;
+	l->ninside = b->ninside;
 	d->param = l;
 	TRY(describe(g, d));
 	for (int i = 0; i < n->nin; i++) {
 		const struct tensor *x = n->in[i];
 		if (!b->want[i] || !gives(l, i))
 			continue;
-		for (int k = 0; k < l->nbody && b->body->in[i].kind == LOOP_SLICE; k++)
-			if (k != l->advance)
-				TRY(add_zeros(b, &l->body[k], i));
+		TRY(fill_up(b, i));
 		d->out[i] = graph_tensor(g, x->name, x->dtype, x->rank, x->dim);
 		if (!d->out[i])
 			return g->failed;
@@ -414,7 +452,7 @@ enum status loop_grad(struct graph *g, const struct node *n, struct tensor *cons
 		.dy = dy,
 		.sums = arena_memdup(g->arena, dx, (size_t)n->nin, sizeof *dx),
 		.want = arena_memdup(g->arena, want, (size_t)n->nin, sizeof *want),
-		.ncollect = l->body[0].graph->noutput - l->ncarry};
+		.ncollect = l->body[0].graph->noutput - l->ncarry - (l->go >= 0)};
 	struct loop *out = loop_copy(g->arena, l, 0);
 	if (!b.sums || !b.want || !out)
 		return diag_nomem(g->diag);
@@ -425,7 +463,7 @@ enum status loop_grad(struct graph *g, const struct node *n, struct tensor *cons
 		b.want[i] &= !again;
 	}
 	b.out = out;
-	out->slots = g->loop_slots;
+	out->slots = l->asks;
 	b.at_dy = n->nin + l->ncarry;
 	b.at_sums = b.at_dy + l->ncarry + b.ncollect;
 	b.at_inside = b.at_sums + n->nin;

@@ -54,8 +54,8 @@ static void find_real(struct narrow *l, const struct graph *g, bool outputs_too)
 	for (int i = 0; i < g->noutput && !outputs_too; i++)
 		if (g->output[i])
 			keep_real(l, g->output[i]);
-	if (g->loss)
-		keep_real(l, g->loss);
+	for (int i = 0; graph_told(g, i); i++)
+		keep_real(l, graph_told(g, i));
 	for (int i = g->nnode - 1; i >= 0; i--) {
 		const struct node *n = g->node[i];
 		const bool passes = n->phase == NODE_BACKWARD && is_elementwise(n) &&

@@ -153,11 +153,11 @@ struct op_def {
 	enum status (*lower)(struct graph *g, const struct node *n, struct tensor *const *in,
 		const struct lower_options *o, struct tensor **out);
 
-	/* Called when a training graph has its loss: builds in n's place the same in pieces of
+	/* Called when a training graph has its loss: builds in n's place the same in chunks of
 	 * input 0, so that less is live at once, and sets out[0..nout), or leaves out[0] NULL. By
 	 * shapes and target alone, never by a budget: bits differ from the whole's. `from` is the
 	 * graph that n is in; `in` are the new graph's tensors. Input 0 is then not made whole. */
-	enum status (*split)(struct graph *g, const struct graph *from, const struct node *n,
+	enum status (*chunk)(struct graph *g, const struct graph *from, const struct node *n,
 		struct tensor *const *in, struct tensor **out);
 
 	/* The axis of input k, a weight, that counts the outputs' channels; -1: none does. Without
@@ -256,6 +256,9 @@ static inline int op_max_in(const struct op_def *op)
 {
 	return op->max_in ? op->max_in : op->min_in;
 }
+
+/* That a node has as many inputs and outputs as its record takes and gives. */
+enum status node_counts(struct graph *g, const struct node *n);
 
 /* The records by name. NULL when out of memory. */
 struct op_index;

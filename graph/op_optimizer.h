@@ -17,6 +17,8 @@ struct op_state {
 	const char *name;
 	enum state_shape shape;
 	bool exact;       /* never stored narrower than the parameter */
+	bool positive;    /* STATE_CODES: never negative. The k-th of these goes with the k-th
+			   * STATE_SCALES */
 	const char *with; /* the option that wants it, by not being 0; NULL: it is always there */
 };
 static inline bool op_state_narrows(const struct op_state *s)
@@ -26,7 +28,13 @@ static inline bool op_state_narrows(const struct op_state *s)
 /* The last state of an update with this attribute, of any optimizer: the parameter's average over
  * the steps, of which the attribute's value is the decay. */
 #define OP_AVERAGE "ema"
-enum { OP_STATES = 5, OP_STATE_BLOCK = 256 };
+enum { OP_STATES = 5, OP_STATE_BLOCK = 256, OP_RULE_LINES = 10 };
+
+/* A line of an optimizer's rule, "exp_avg = beta1 * exp_avg + (1 - beta1) * g": an expression as
+ * graph/expr.h has it, and the name that stands for its value from then on. */
+struct op_line {
+	const char *name, *value;
+};
 
 /* What an update is made of. */
 struct update_of {
@@ -47,6 +55,23 @@ struct op_optimizer {
 	const char *name;
 	/* What it keeps of a parameter: fewer than OP_STATES, ended by a NULL name. */
 	const struct op_state *state;
+	/* What an update does, by lines, at most OP_RULE_LINES and ended by a NULL name: C, CUDA,
+	 * states of any precision and the reference of options come from them
+	 * (codegen/update_loops.c). NULL: the record has kernels of its own.
+	 *
+	 * `once` is worked out in double precision, of options, lr, t (the steps so far and this
+	 * one) and states that are one number; what `each` reads of it is rounded to a real. `each`
+	 * is done for each element in reals, of these, options, the parameter p, its gradient g and
+	 * the states; what is made of options and numbers alone is one constant. p and states take
+	 * what is given to their names; a line that gives to a state that the node has not, or to a
+	 * name that nobody reads, is left out, and so is the branch that an option alone does not
+	 * choose: "amsgrad ? max_exp_avg_sq : exp_avg_sq".
+	 *
+	 * g is the gradient, or by option `maximize` its negative, with option `weight_decay` times
+	 * p added to it; or, where `decoupled` or the option decoupled_weight_decay says so, p is
+	 * shrunk by lr times it before. Where a line reads weight_decay, the lines do it all. */
+	const struct op_line *once, *each;
+	bool decoupled;
 	/* Build the update of a parameter, where that is not one node of the record. */
 	enum status (*build)(struct graph *g, const struct op_def *op, const struct update_of *u);
 };
@@ -58,6 +83,13 @@ static inline const char *op_optimizer(const struct op_def *op)
 /* A node of an optimizer's record, with the states that the record names. */
 enum status graph_update(
 	struct graph *g, const struct op_def *op, const struct update_of *u, struct node **n);
+/* The key of the numbers that a node's first state is rounded with, where it is narrow; the k-th
+ * one's is k more. By the parameter, so that no plan and no other parameter has a part in it. */
+static inline int64_t op_state_key(const struct node *n)
+{
+	return n->nin > 4 && dtype_is_narrow(n->in[4]->dtype) ? (int64_t)name_hash(n->in[4]->name)
+							      : 0;
+}
 /* Whether a node of an optimizer has a state, by its options. */
 bool node_has_state(const struct node *n, const struct op_state *s);
 

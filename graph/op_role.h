@@ -76,7 +76,9 @@ enum op_role {
 		       what stands for the piece, what will be in that, and it */
 	ROLE_PIECE, /* a gradient, and the parameter that it is of, which is not read; from, count:
 		       so many of its elements */
-	ROLE_LOOP,  /* param is a struct loop (graph/loop.h): the turns of a loop... */
+	ROLE_OUTSIDE, /* outputs of the model: a loss that the caller computes of them, a scalar,
+			 and its gradients by each of them */
+	ROLE_LOOP,    /* param is a struct loop (graph/loop.h): the turns of a loop... */
 	ROLE_LOOP_GRADIENT, /* ...and their backward pass */
 	ROLE_COUNT
 };

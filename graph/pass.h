@@ -24,12 +24,21 @@ enum status graph_lower(const struct graph *in, const struct lower_options *o, s
 
 /* A loss as written on the command line, parsed. */
 struct loss_spec {
-	const struct op_def *op; /* NULL: none (forward only) or the model's own */
-	bool none;
+	const char *text;        /* as it was written */
+	const char *name;        /* what it is told by */
+	const char *target;      /* what its target is called; NULL: that of the only loss */
+	double weight;           /* that it is summed with */
+	const struct op_def *op; /* NULL: the model's own, or */
+	bool outside;            /* computed by who calls the step, from these outputs */
 	/* Which outputs it reads, or is; ended by NULL. NULL: all that there are. */
 	const char *const *output;
 	int nattr;
 	const struct attr *attr;
+};
+/* Those whose sum is trained. None: forward only. */
+struct loss_list {
+	int n;
+	const struct loss_spec *item;
 };
 /* Parameters whose options are others than the optimizer's: those of a name. */
 struct param_group {
@@ -52,8 +61,9 @@ struct optimizer_spec {
 	int ngroup; /* all that match hold, option by option: the later one's where two do */
 	const struct param_group *group;
 };
-enum status loss_parse(struct arena *a, const struct op_table *t, const char *text,
-	struct loss_spec *out, struct diag *d);
+/* `text`, ended by NULL: each --loss that was given, or "none" alone. */
+enum status losses_parse(struct arena *a, const struct op_table *t, const char *const *text,
+	struct loss_list *out, struct diag *d);
 enum status optimizer_parse(struct arena *a, const struct op_table *t, const char *text,
 	struct optimizer_spec *out, struct diag *d);
 
@@ -68,16 +78,17 @@ enum status group_no_decay(
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
 	struct tensor *out[LOSS_OUTPUTS]);
 
-/* Say so where the model's output is what the loss makes of it: probabilities, for cross-entropy.
+/* Say so where the model's output is what a loss makes of it: probabilities, for cross-entropy.
  * Requires a lowered graph. */
-void graph_warn_of_loss(const struct graph *g, const struct loss_spec *spec);
-/* Requires a lowered graph. Sets g->loss and, for a named loss, adds the target input. */
-enum status graph_attach_loss(struct graph *g, const struct loss_spec *spec);
+void graph_warn_of_losses(const struct graph *g, const struct loss_list *losses);
+/* Requires a lowered graph. Sets g->loss and g->term and adds inputs, the losses' targets: one for
+ * all that name the same. Without losses there is a step all the same. */
+enum status graph_attach_losses(struct graph *g, const struct loss_list *losses);
 
-/* Requires g->loss, no backward pass yet. Records make in pieces what is large (op.h, `split`);
+/* Requires g->loss, no backward pass yet. Records make in chunks what is large (op.h, `chunk`);
  * outputs of the model that nothing makes whole any more become NULL; a new graph in *out. The
- * pieces' nodes run late, each piece's backward pass right after its forward pass. */
-enum status graph_split(const struct graph *in, struct graph **out);
+ * chunks' nodes run late, each chunk's backward pass right after its forward pass. */
+enum status graph_chunk(const struct graph *in, struct graph **out);
 
 /* Dynamic loss scaling from here on: the loss's gradient is a scale kept as state, and where a
  * gradient is not finite the updates change nothing. */

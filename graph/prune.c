@@ -16,8 +16,8 @@ static void mark(const struct graph *g, bool *need)
 	for (int i = 0; i < g->noutput; i++)
 		if (g->output[i])
 			need[g->output[i]->id] = true;
-	if (g->loss)
-		need[g->loss->id] = true;
+	for (int i = 0; graph_told(g, i); i++)
+		need[graph_told(g, i)->id] = true;
 	for (int i = g->nnode - 1; i >= 0; i--) {
 		const struct node *n = g->node[i];
 		if (!graph_node_lives(n, need))

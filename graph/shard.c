@@ -225,6 +225,40 @@ static struct tensor *accumulate(
 	return total;
 }
 
+static enum status failure(const struct graph *g)
+{
+	return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
+}
+
+/* The loss, and each of those that it is the sum of. */
+static enum status accumulate_losses(struct graph *g, int64_t waiting)
+{
+	const struct tensor *loss = g->loss;
+	g->loss = accumulate(g, "loss", waiting, false, g->loss);
+	for (int i = 0; i < g->nterm && g->loss; i++) {
+		struct loss_term *t = &g->term[i];
+		const char *name = arena_printf(g->arena, "loss/%d", i + 1);
+		t->value = t->value == loss ? g->loss
+					    : accumulate(g, name, waiting, false, t->value);
+		if (!name || !t->value)
+			return failure(g);
+	}
+	return g->loss ? ST_OK : failure(g);
+}
+
+static enum status await_losses(struct graph *g)
+{
+	const struct tensor *loss = g->loss;
+	g->loss = await_sum(g, g->loss, false);
+	for (int i = 0; i < g->nterm && g->loss; i++) {
+		struct loss_term *t = &g->term[i];
+		t->value = t->value == loss ? g->loss : await_sum(g, t->value, false);
+		if (!t->value)
+			return failure(g);
+	}
+	return g->loss ? ST_OK : failure(g);
+}
+
 enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec, int nparam,
 	struct tensor *const *param, struct tensor **grad)
 {
@@ -247,17 +281,15 @@ enum status graph_accumulate(struct graph *g, const struct optimizer_spec *spec,
 		if (!grad[i])
 			return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
 	}
-	g->loss = accumulate(g, "loss", waiting, false, g->loss);
-	for (int i = nparam - 1; i >= 0 && g->loss; i--) { /* as the backward pass comes to them */
+	TRY(accumulate_losses(g, waiting));
+	for (int i = nparam - 1; i >= 0; i--) { /* as the backward pass comes to them */
 		struct tensor *begun = grad[i];
 		grad[i] = await_sum(g, begun, scatters);
 		if (begun && !grad[i])
 			return g->failed;
 	}
-	g->loss = await_sum(g, g->loss, false);
+	TRY(await_losses(g));
 	g->phase = NODE_FORWARD;
-	if (!g->loss)
-		return g->failed != ST_OK ? g->failed : diag_nomem(g->diag);
 	return shard_rows_end(&rows);
 }
 

@@ -16,9 +16,10 @@ struct options {
 	struct arena *arena;
 	int n;
 	struct attr attr[OPTIONS_MAX];
-	const char *output;
-	bool group;  /* the learning rate is a multiple: */
-	double rate; /* NAN: not said */
+	const char *output, *name, *target; /* of a loss */
+	bool several;                       /* losses are given */
+	bool group;                         /* the learning rate is a multiple: */
+	double rate;                        /* NAN: not said */
 };
 
 /* Into t, to be freed; NULL: nothing is meant. */
@@ -132,13 +133,34 @@ static enum status add_list(const struct op_option *o, const char *spec, char *v
 	return ST_OK;
 }
 
+/* What of a loss no record says: which outputs it reads (to be parted yet), what it is told by, and
+ * what its target is called. Of records that have an option of that name it is only where there are
+ * several losses, and not one of the option's words. */
+static bool take_name(
+	const struct op_def *op, const char *key, const char *value, struct options *out)
+{
+	const struct op_option *o = op->option;
+	if (!strcmp(key, "output"))
+		out->output = value;
+	else if (!strcmp(key, "name"))
+		out->name = value;
+	else if (!strcmp(key, "target")) {
+		while (o && o->name && strcmp(o->name, key) != 0)
+			o++;
+		if (o && o->name && (!out->several || option_word(o, value) >= 0))
+			return false;
+		out->target = value;
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static enum status add_option(const struct op_def *op, const char *spec, char *key, char *value,
 	struct options *out, struct diag *d)
 {
-	if (op->loss && !strcmp(key, "output")) {
-		out->output = value; /* to be parted yet */
+	if (op->loss && take_name(op, key, value, out))
 		return ST_OK;
-	}
 	if (out->group && !strcmp(key, "lr"))
 		return add_rate(spec, value, out, d);
 	const struct op_option *o = op->option;
@@ -225,33 +247,131 @@ static enum status name_outputs(
 	return ST_OK;
 }
 
-enum status loss_parse(struct arena *a, const struct op_table *t, const char *text,
-	struct loss_spec *out, struct diag *d)
+/* "FIRST,SECOND" */
+static enum status name_outside(
+	struct arena *a, const char *text, struct loss_spec *out, struct diag *d)
 {
-	*out = (struct loss_spec){0};
-	if (!strcmp(text, "none")) {
-		out->none = true;
+	const char **name = ARENA_ARRAY(a, const char *, OUTSIDE_OUTPUTS + 1);
+	int n = 0;
+	if (!name)
+		return diag_nomem(d);
+	for (const char *end; text; text = end ? end + 1 : NULL) {
+		end = marked_first(text, ",");
+		if (n == OUTSIDE_OUTPUTS)
+			return diag_fail(d, ST_USAGE, NULL, NULL,
+				"--loss outside: more than %d outputs", OUTSIDE_OUTPUTS);
+		name[n++] = marked_name(a, text, end ? (size_t)(end - text) : strlen(text));
+		if (!name[n - 1])
+			return diag_nomem(d);
+	}
+	out->output = name;
+	return ST_OK;
+}
+
+/* "0.5*LOSS": *loss is what stands behind the weight. */
+static enum status take_weight(const char *text, double *weight, const char **loss, struct diag *d)
+{
+	char *end;
+	*weight = strtod(text, &end);
+	*loss = end + 1;
+	if (end == text || *end != '*') {
+		*weight = 1;
+		*loss = text;
 		return ST_OK;
 	}
-	char *copy = arena_strdup(a, text);
+	return isfinite(*weight)
+		       ? ST_OK
+		       : diag_fail(d, ST_USAGE, NULL, "for example --loss 0.5*mse",
+				 "'%s': %.*s is no weight", text, (int)(end - text), text);
+}
+
+/* Names as they are in the model and in files; `otherwise` where none was given. */
+static const char *name_or(struct arena *a, const char *given, const char *otherwise)
+{
+	return given ? marked_name(a, given, strlen(given)) : otherwise;
+}
+
+static enum status loss_parse(struct arena *a, const struct op_table *t, const char *text,
+	bool several, struct loss_spec *out, struct diag *d)
+{
+	const char *loss;
+	*out = (struct loss_spec){.text = text};
+	TRY(take_weight(text, &out->weight, &loss, d));
+	char *copy = arena_strdup(a, loss);
 	if (!copy)
 		return diag_nomem(d);
 	char *rest = strchr(copy, ':');
 	if (rest)
 		*rest++ = '\0';
+	if (!strcmp(copy, "outside")) {
+		out->outside = true;
+		out->name = copy;
+		if (several)
+			return diag_fail(d, ST_USAGE, NULL, "the caller adds what else there is",
+				"--loss outside goes with no other loss");
+		return rest && *rest ? name_outside(a, rest, out, d) : ST_OK;
+	}
 	if (!strcmp(copy, "output")) {
-		return rest && *rest ? name_outputs(a, rest, out, d) : ST_OK;
+		out->name = copy;
+		if (!rest || !*rest)
+			return ST_OK;
+		TRY(name_outputs(a, rest, out, d));
+		out->name = out->output[0];
+		return ST_OK;
 	}
 	out->op = op_by_loss(t, copy);
 	if (!out->op)
 		return unknown_name(t, true, copy, d);
-	struct options o = {.arena = a};
+	struct options o = {.arena = a, .several = several};
 	TRY(parse_options(out->op, text, rest, &o, d));
 	if (o.output)
 		TRY(name_outputs(a, o.output, out, d));
+	out->name = name_or(a, o.name, copy);
+	out->target = o.target ? name_or(a, o.target, NULL) : NULL;
 	out->nattr = o.n;
 	out->attr = arena_memdup(a, o.attr, (size_t)o.n, sizeof *o.attr);
-	return out->attr ? ST_OK : diag_nomem(d);
+	return out->name && out->attr && (out->target || !o.target) ? ST_OK : diag_nomem(d);
+}
+
+/* Names tell losses apart, and their targets where none is named. */
+static enum status name_losses(int n, struct loss_spec *loss, struct diag *d)
+{
+	for (int i = 0; i < n; i++) {
+		if (!*loss[i].name || (loss[i].target && !*loss[i].target))
+			return diag_fail(
+				d, ST_USAGE, NULL, NULL, "'%s': a name is empty", loss[i].text);
+		for (int k = 0; k < i; k++)
+			if (!strcmp(loss[i].name, loss[k].name))
+				return diag_fail(d, ST_USAGE, NULL,
+					"name=NAME in one of them tells them apart",
+					"two losses are called '%s': '%s' and '%s'", loss[i].name,
+					loss[k].text, loss[i].text);
+		if (!loss[i].target && n > 1)
+			loss[i].target = loss[i].name;
+	}
+	return ST_OK;
+}
+
+enum status losses_parse(struct arena *a, const struct op_table *t, const char *const *text,
+	struct loss_list *out, struct diag *d)
+{
+	const int n = list_length(text);
+	struct loss_spec *loss = ARENA_ARRAY(a, struct loss_spec, n);
+	*out = (struct loss_list){0};
+	if (!loss)
+		return diag_nomem(d);
+	for (int i = 0; i < n; i++) {
+		if (strcmp(text[i], "none") != 0)
+			TRY(loss_parse(a, t, text[i], n > 1, &loss[i], d));
+		else if (n > 1)
+			return diag_fail(
+				d, ST_USAGE, NULL, NULL, "--loss none goes with no other loss");
+		else
+			return ST_OK;
+	}
+	TRY(name_losses(n, loss, d));
+	*out = (struct loss_list){n, loss};
+	return ST_OK;
 }
 
 enum status optimizer_parse(struct arena *a, const struct op_table *t, const char *text,

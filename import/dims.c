@@ -253,6 +253,25 @@ bool dims_known(
 	return is_fixed(dim) || bound;
 }
 
+/* A size for what has none, under all its names; told once. */
+static enum status guess(
+	struct importer *im, const struct where *w, int axis, const Dimension *dim, int64_t *out)
+{
+	enum { USUAL = 128 };
+	struct arena *a = im->m.arena;
+	const char *place = arena_printf(a, "%s:%d", w->node, axis);
+	const char *name = *symbol(dim) ? symbol(dim) : place;
+	struct binding *b = place ? binding_at(im, name) : NULL;
+	const char *hint = arena_printf(a, axis ? "--dim %s=N" : "--batch N, or --dim %s=N", name);
+	if (!b || !hint)
+		return diag_nomem(im->d);
+	*b = (struct binding){.size = axis ? USUAL : 1, .bound = true, .in_model = true};
+	diag_note(im->d, w, hint, "axis %d ('%s') has no fixed size: planned for %" PRId64, axis,
+		*symbol(dim) ? symbol(dim) : "?", b->size);
+	*out = b->size;
+	return ST_OK;
+}
+
 enum status dims_size(
 	struct importer *im, const char *input, int axis, const Dimension *dim, int64_t *out)
 {
@@ -262,5 +281,7 @@ enum status dims_size(
 	if (dims_known(im, input, axis, dim, out))
 		return ST_OK;
 	*out = axis == 0 && im->rows ? im->rows : im->o->unbound;
-	return *out ? ST_OK : unbound(im, &w, axis, symbol(dim));
+	if (*out)
+		return ST_OK;
+	return im->o->guess ? guess(im, &w, axis, dim, out) : unbound(im, &w, axis, symbol(dim));
 }

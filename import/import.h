@@ -54,6 +54,9 @@ struct import_options {
 	int64_t whole; /* the batch that `batch` is a micro-batch of, by --micro-batch; 0: none */
 	int64_t expansion; /* nodes that functions and loops may come to; 0: EXPANSION_MAX */
 	int64_t unbound; /* size of axes that nothing binds, for looking at a model; 0: an error */
+	/* They get a size instead, which a note tells: 1, where they are an input's first axis, or
+	 * 128. */
+	int guess;
 	int ndim;
 	const struct import_dim *dim;
 	/* Shell patterns (fnmatch), ended by NULL; NULL: none. With train patterns a float

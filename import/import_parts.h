@@ -328,8 +328,9 @@ struct use {
 	bool data;     /* factor or summand of what the caller gives */
 	bool known;    /* where only constants can stand */
 	bool expected; /* in a module of which a parameter is not among the initializers */
-	bool renamed;  /* a convolution's weights, which PyTorch's older exporter named, as the bias
-			*/
+	bool renamed;  /* a layer's weights, which PyTorch's exporters made with the bias: a batch
+			  norm is in them */
+	bool computed; /* a layer's weights, which PyTorch's older exporter made, not the bias */
 };
 /* Of all names in `use`, which has a struct use for each. */
 enum status uses_of(struct importer *im, const struct names *use);

@@ -268,12 +268,17 @@ static void add_trace(struct traces *x, const char *name)
 		text_puts(&x->list, ", ...");
 }
 
+static bool is_by_pytorch(const struct importer *im)
+{
+	return !strcmp(text_of(im->m.proto->producer_name), "pytorch");
+}
+
 /* Running statistics that the module had and the file has not; or else a bias named after a weight;
- * convolutions whose weights and bias both have lost the module's names. */
+ * layers whose weights and bias the exporter made. */
 static void find_traces(struct importer *im, struct traces *x)
 {
 	const Onnx__GraphProto *g = im->m.proto->graph;
-	const bool pytorch = !strcmp(text_of(im->m.proto->producer_name), "pytorch");
+	const bool pytorch = is_by_pytorch(im);
 	for (const struct module_tensor *t = im->module_first; t; t = t->next)
 		if (t->kind == ORIGIN_BUFFER && ends_with(t->name, ".running_mean") &&
 			!names_get(&im->use, t->name))
@@ -299,19 +304,24 @@ static void warn_of_computed(struct importer *im)
 		"sigmoid", "tanh", "relu", "softplus", "linalg_vector_norm", NULL};
 	static const char *const arithmetic[] = {"mul", "div", "add", "sub", "pow", NULL};
 	const Onnx__GraphProto *g = im->m.proto->graph;
-	for (size_t i = 0; im->module_first && i < g->n_initializer; i++) {
+	const bool known = im->module_first; /* the newer exporter's */
+	for (size_t i = 0; (known || is_by_pytorch(im)) && i < g->n_initializer; i++) {
 		const char *name = text_of(g->initializer[i]->name);
 		const struct use *u = names_get(&im->use, name);
 		bool scalar = g->initializer[i]->n_dims == 0;
 		if (names_get(&im->module, name))
 			continue;
-		bool instead = u && u->weight && u->expected && name_numbered(name, arithmetic);
-		bool beside = name_numbered(name, function) ||
-			      (!scalar && name_numbered(name, operation));
+		bool instead = known ? u && u->weight && u->expected &&
+					       name_numbered(name, arithmetic)
+				     : u && u->computed;
+		bool beside = known && (name_numbered(name, function) ||
+					       (!scalar && name_numbered(name, operation)));
 		if (!instead && !beside)
 			continue;
 		diag_warn(im->d, &(struct where){im->m.path, name, "initializer"},
-			"export with optimize=False",
+			known ? "export with optimize=False"
+			      : "export with dynamo=True, optimize=False, or with "
+				"do_constant_folding=False, which keep parameters",
 			"seems to be computed from parameters by the exporter: %s",
 			instead ? "it is trained in their place"
 				: "their gradients lack what goes through it");

@@ -55,15 +55,33 @@ static bool is_product(const struct walk *w, const char *name)
 	return op && op->adapter;
 }
 
-/* The exporter keeps a module's names: where both a convolution's weights and its bias have others,
- * it computed them. */
-static bool is_renamed(const Node *n, const struct op_def *op, size_t k)
+/* PyTorch's older exporter keeps a module's names; what it makes itself is called so. */
+static bool is_its_own(const Node *n, size_t k)
 {
 	static const char own[] = "onnx::";
-	const size_t length = sizeof own - 1;
-	return op_adapter(op) == ADAPTER_CONV && (int)k == op->adapter->weight &&
-	       n->n_input == k + 2 && !strncmp(text_of(n->input[k]), own, length) &&
-	       !strncmp(text_of(n->input[k + 1]), own, length);
+	return k < n->n_input && !strncmp(text_of(n->input[k]), own, sizeof own - 1);
+}
+
+/* Where both a convolution's weights and its bias are the older exporter's, it computed them. The
+ * newer one keeps their names, and names what a node makes after the call that it stands for: the
+ * first of several results is no layer's own, but that of a batch norm behind it. */
+static bool is_renamed(const Node *n, const struct op_def *op, size_t k)
+{
+	static const char *const result[] = {"getitem", NULL};
+	if (!op->adapter || (int)k != op->adapter->weight)
+		return false;
+	return (n->n_output == 1 && name_numbered(text_of(n->output[0]), result)) ||
+	       (op_adapter(op) == ADAPTER_CONV && is_its_own(n, k) && is_its_own(n, k + 1));
+}
+
+/* Weights alone that are the exporter's, where it need not have turned them: they were computed of
+ * others (weight_norm). */
+static bool is_computed(const Node *n, const struct op_def *op, size_t k)
+{
+	const bool as_it_is = op_adapter(op) == ADAPTER_CONV ||
+			      (op_adapter(op) == ADAPTER_LINEAR && op->bias.turned);
+	return as_it_is && (int)k == op->adapter->weight && is_its_own(n, k) &&
+	       !is_its_own(n, k + 1);
 }
 
 static void read_input(const struct walk *w, const Node *n, const struct op_def *op, size_t k)
@@ -80,6 +98,7 @@ static void read_input(const struct walk *w, const Node *n, const struct op_def 
 	u->table |= op->role == ROLE_LOOKUP && k == 0;
 	u->bias |= op->role == ROLE_ADD && is_product(w, other);
 	u->renamed |= is_renamed(n, op, k);
+	u->computed |= is_computed(n, op, k);
 	u->data |= affine && *other && !names_get(&w->maker, other) && !names_get(w->use, other);
 	if (w->im->module_first && !u->expected)
 		read_in_module(w->im, n, u);

@@ -12,10 +12,11 @@
 #include "lerp.h"
 #include "math_double.h"
 #include "squares.h"
-#include "update.h"
+#include "turns.h"
 
 struct adafactor {
-	double beta2_decay, eps2, d;
+	double beta2_decay, eps2, d, decay;
+	bool maximize;
 	real eps1;
 };
 
@@ -135,11 +136,12 @@ static inline void adafactor_rate(real *y, const double *part, int64_t parts, co
 /* A turn is a part. */
 static inline void adafactor_step(real *y, const real *x, const real *gradient, const real *row,
 	const real *column, const real *mean, const real *square, const real *rate, const real *lr,
-	const int64_t *control, const struct adafactor_shape *s, const struct update *u,
-	const struct adafactor *o, int64_t from, int64_t to)
+	const int64_t *control, const struct adafactor_shape *s, const struct adafactor *o,
+	int64_t from, int64_t to)
 {
 	const struct adafactor_known known = {row, column, mean, square};
-	const real shrink = shrinks(u, lr), by = u->maximize ? -rate[0] : rate[0];
+	const real shrink = (real)(1 - (double)lr[0] * o->decay);
+	const real by = o->maximize ? -rate[0] : rate[0];
 	if (control[3])
 		return;
 	for (int64_t p = from; p < to; p++) {

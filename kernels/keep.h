@@ -39,8 +39,10 @@ static inline kept kept_of(real v, const int64_t *control, int64_t key, int64_t 
 	stint_philox_at(control[0], control[1], key, i & ~(int64_t)3, out);
 	return bf16_by_chance(v, out[i & 3]);
 }
-#define DRAW(count, control, key, begin)
-#define KEEP(s, i, v, k) ((s)[i] = kept_of((v), control, u->key + (k), (i)))
+#define DRAW(count, control, key, begin)                                                           \
+	const int64_t *const drawn_control = (control);                                            \
+	const int64_t drawn_key = (key)
+#define KEEP(s, i, v, k) ((s)[i] = kept_of((v), drawn_control, drawn_key + (k), (i)))
 #define DRAWN_TO(begin, end) (end)
 #else
 /* Numbers for the elements from `begin` on, up to a multiple of DRAWN, of so many states. */

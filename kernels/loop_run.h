@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "revolve.h"
+#include "which_body.h"
 #include "words.h"
 
 /* One turn of a body: the step, the body's arena, and its operands. Returns the step's status. */
@@ -31,6 +32,28 @@ struct loop_operand {
 	int64_t bytes;
 };
 
+/* A step of a turn whose kernel may fail: by a code that the runtime has explained (SAID), the
+ * library's, or an index that is out of range. */
+#define LOOP_SAID(call)                                                                            \
+	do {                                                                                       \
+		const int error = (call);                                                          \
+		if (error)                                                                         \
+			return error;                                                              \
+	} while (0)
+#define LOOP_CALL(number, node_, op_, call)                                                        \
+	do {                                                                                       \
+		const int error = (call);                                                          \
+		if (error)                                                                         \
+			return stint_bad_call(s, number, error,                                    \
+				&(const struct stint_step_info){.node = node_, .op = op_});        \
+	} while (0)
+#define LOOP_INDEX(number, node_, op_, call)                                                       \
+	do {                                                                                       \
+		if (call)                                                                          \
+			return stint_bad_index(s, number, bad,                                     \
+				&(const struct stint_step_info){.node = node_, .op = op_});        \
+	} while (0)
+
 struct loop_body {
 	loop_turn *turn;
 	int n;
@@ -53,11 +76,16 @@ struct loop_carry {
 };
 
 /* Carries are kept after all turns, or, where slots is not -1, in so many slots, and, behind these,
- * before the last turn. */
+ * before the last turn, if all are run. */
 struct loop {
 	void *step;
 	unsigned char *arena, **operand; /* operand: room for the most that a body has */
 	int64_t turns, slots;
+	/* Where data end it: whether it goes on, which a turn makes; of the loop, where to tell how
+	 * often it ran, and of the gradient, where that is told. NULL: all turns are run. */
+	const unsigned char *go;
+	int64_t *ran;
+	const int64_t *has_run;
 	int lead, cycle, last, advance; /* bodies, as in graph/loop.h; -1: none */
 	const struct loop_body *body;
 	const struct loop_carry *carry;
@@ -118,14 +146,20 @@ static inline int loop_once(
 	return status;
 }
 
-/* From turn `from` on, up to `to`, the carries before these in `slot` and `next`. */
-static inline int loop_advance(const struct loop *l, const struct loop_body *b, int64_t from,
-	int64_t slot, int64_t to, int64_t next)
+/* From turn *at on, up to `to` or where data end it, the carries before these in *slot and `next`.
+ * *at, *slot: where it has come. */
+static inline int loop_advance(const struct loop *l, const struct loop_body *b, int64_t *at,
+	int64_t *slot, int64_t to, int64_t next)
 {
 	int status = 0;
-	for (int64_t t = from; t < to && !status; t++)
-		status = loop_once(
-			l, b, t, t == from ? slot : STATE_SPARE, t + 1 == to ? next : STATE_SPARE);
+	bool goes_on = true;
+	while (*at < to && goes_on && !status) {
+		const int64_t after = *at + 1 == to ? next : STATE_SPARE;
+		status = loop_once(l, b, *at, *slot, after);
+		++*at;
+		*slot = after;
+		goes_on = !l->go || *l->go;
+	}
 	return status;
 }
 
@@ -134,7 +168,7 @@ static inline int loop_forward(const struct loop *l, int carries)
 {
 	int64_t at = 0, slot = STATE_SPARE, used = 0;
 	int status = 0;
-	while (at < l->turns && !status) {
+	do {
 		int64_t to = at + 1, next = at; /* between all turns, in order */
 		if (l->slots >= 0) {
 			const int64_t rest = l->turns - at;
@@ -145,13 +179,13 @@ static inline int loop_forward(const struct loop *l, int carries)
 					: l->turns;
 			used += free_slot;
 		}
-		status = loop_advance(l, l->body, at, slot, to, next);
-		at = to;
-		slot = next;
-	}
+		status = loop_advance(l, l->body, &at, &slot, to, next);
+	} while (at < l->turns && !status && (!l->go || *l->go));
+	if (l->ran)
+		*l->ran = at;
 	for (int i = 0; i < carries; i++) {
 		const struct loop_carry *c = &l->carry[i];
-		const unsigned char *end = loop_state(l, c, l->turns, slot);
+		const unsigned char *end = loop_state(l, c, at, slot);
 		if (c->last && end != c->last)
 			memcpy(c->last, end, (size_t)c->bytes);
 	}
@@ -160,31 +194,40 @@ static inline int loop_forward(const struct loop *l, int carries)
 
 static inline int loop_turn_back(const struct loop *l, int64_t t, int64_t slot)
 {
-	const int64_t r = l->turns - 1 - t;
-	const int b = l->last >= 0 && t == 0 ? l->last
-		      : r < l->lead          ? (int)r
-					     : l->lead + (int)((r - l->lead) % l->cycle);
+	const int b = which_body(t == 0, l->turns - 1 - t, l->lead, l->cycle, l->last, l->has_run);
 	return loop_once(l, &l->body[b], t, slot, STATE_SPARE);
 }
 
-/* Turns [from, to) back, the carries before the first in `slot`; slots from `used` on are free. In
- * `first`, all that the loop has stored itself is there. */
+/* Forward again, from the carries before turn `from` in `slot` to those before turn `to`. */
+static inline int loop_again(
+	const struct loop *l, int64_t from, int64_t slot, int64_t to, int64_t next)
+{
+	return loop_advance(l, &l->body[l->advance], &from, &slot, to, next);
+}
+
+/* Turns [from, to) back, the carries before the first in `slot`; slots from `used` on are free.
+ * most: what the loop has stored itself is there, that of a loop of so many turns up to `to`; 0: it
+ * is not. */
 static inline int loop_reverse(
-	const struct loop *l, int64_t from, int64_t slot, int64_t to, int64_t used, bool first)
+	const struct loop *l, int64_t from, int64_t slot, int64_t to, int64_t used, int64_t most)
 {
 	int status = 0;
-	for (; to - from > 1 && used < l->slots && !status; first = false) {
-		const int64_t m = from + revolve_next(to - from, l->slots - used);
-		if (!first)
-			status = loop_advance(l, &l->body[l->advance], from, slot, m, used);
+	for (; to - from > 1 && used < l->slots && !status; most = 0) {
+		int64_t m = from + revolve_next((most ? most : to) - from, l->slots - used);
+		if (m >= to) { /* it ended before there */
+			most = 0;
+			m = from + revolve_next(to - from, l->slots - used);
+		}
+		if (!most)
+			status = loop_again(l, from, slot, m, used);
 		if (!status)
-			status = loop_reverse(l, m, used, to, used + 1, first);
+			status = loop_reverse(l, m, used, to, used + 1, most);
 		to = m;
 	}
-	for (int64_t t = to - 1; t >= from && !status; t--, first = false) {
-		const bool there = first && t > from;
+	for (int64_t t = to - 1; t >= from && !status; t--, most = 0) {
+		const bool there = most == to && t > from;
 		if (t > from && !there)
-			status = loop_advance(l, &l->body[l->advance], from, slot, t, STATE_SPARE);
+			status = loop_again(l, from, slot, t, STATE_SPARE);
 		if (!status)
 			status = loop_turn_back(l, t,
 				t == from ? slot
@@ -194,11 +237,14 @@ static inline int loop_reverse(
 	return status;
 }
 
-static inline int loop_backward(const struct loop *l)
+static inline int loop_backward(const struct loop *all)
 {
+	struct loop run = *all;
+	const struct loop *l = &run;
 	int status = 0;
+	run.turns = all->has_run ? *all->has_run : all->turns;
 	if (l->advance >= 0)
-		return loop_reverse(l, 0, STATE_SPARE, l->turns, 0, true);
+		return loop_reverse(l, 0, STATE_SPARE, l->turns, 0, all->turns);
 	for (int64_t t = l->turns - 1; t >= 0 && !status; t--)
 		status = loop_turn_back(l, t, t - 1);
 	return status;

@@ -69,11 +69,11 @@ static inline double exp_double(double z)
 	return p * low.f * high.f;
 }
 
-/* x^n for n from 0, by squares: off by at most n units in the last place. */
-static inline double power_double(double x, int64_t n)
+/* x^y for whole numbers y from 0, by squares: off by at most y units in the last place. */
+static inline double power_double(double x, double y)
 {
 	double p = 1;
-	for (; n > 0; n >>= 1, x *= x)
+	for (int64_t n = (int64_t)y; n > 0; n >>= 1, x *= x)
 		if (n & 1)
 			p *= x;
 	return p;

@@ -11,17 +11,16 @@
 struct muon {
 	real momentum, rest; /* 1 - momentum */
 	bool nesterov;
+	int64_t key; /* of the numbers that the momentum is rounded with */
 };
 
 /* The momentum, v, and the direction to go in, y. */
 static inline void muon_direction(real *y, kept *v_out, const real *gradient, int64_t n,
-	const int64_t *control, const kept *v, const struct update *u, const struct muon *o,
-	int64_t from, int64_t to)
+	const int64_t *control, const kept *v, const struct muon *o, int64_t from, int64_t to)
 {
 	const bool skip = control[3] != 0;
-	(void)u;
 	IN_ROWS (n) {
-		DRAW(1, control, u->key, begin);
+		DRAW(1, control, o->key, begin);
 		(void)r;
 		EACH
 		for (int64_t i = begin; i < end; i++) {
@@ -46,24 +45,6 @@ static inline void muon_scale(
 	EACH
 	for (int64_t i = from; i < to; i++)
 		y[i] = (real)((double)x[i] * factor[0]);
-}
-
-/* The parameter goes in a direction that is settled; lr times `ratio`, by its shape. */
-struct muon_step {
-	double ratio;
-};
-
-static inline void muon_step(real *y, const real *x, const real *direction, const real *column,
-	const real *row, int64_t n, const real *lr, const int64_t *control, const struct update *u,
-	const struct muon_step *o, int64_t from, int64_t to)
-{
-	const real shrink = shrinks(u, lr), rate = (real)((double)lr[0] * o->ratio);
-	(void)column, (void)row, (void)n;
-	if (control[3])
-		return;
-	EACH
-	for (int64_t i = from; i < to; i++)
-		y[i] = shrink * x[i] - rate * direction[i];
 }
 
 #endif

@@ -7,6 +7,10 @@
 #include "words.h"
 
 #ifdef __cplusplus
+/* A loop over [from, to), the turns of this thread. */
+#define RANGE(n)                                                                                   \
+	for (int64_t from = THREAD, to; from < (n) && (to = from + 1, true); from += THREADS)
+#define PARALLEL_RANGE(n) RANGE(n)
 /* A GPU's threads, one turn after another each. */
 #define TURNS(n, ...)                                                                              \
 	for (int64_t from = THREAD; from < (n); from += THREADS) {                                 \
@@ -48,6 +52,21 @@ static inline int thread_index(void)
 	return 0;
 #endif
 }
+
+/* [from, to): all turns here, or neighbouring ones to each of STINT_THREADS threads, or of those
+ * that there are. What follows is done once with them. */
+#define RANGE(n) for (int64_t once = 1, from = 0, to = (n); once; once = 0)
+#ifdef _OPENMP
+#define PARALLEL_RANGE(n)                                                                          \
+	_Pragma("omp parallel num_threads(STINT_THREADS)") for (int64_t once = 1,                  \
+								worker = omp_get_thread_num(),     \
+								workers = omp_get_num_threads(),   \
+								from = (n)*worker / workers,       \
+								to = (n) * (worker + 1) / workers; \
+								once; once = 0)
+#else
+#define PARALLEL_RANGE(n) RANGE(n)
+#endif
 
 /* All of them here. */
 #define TURNS(n, ...)                                                                              \

@@ -6,7 +6,6 @@
 	F(ops_activation) \
 	F(ops_adafactor) \
 	F(ops_adammini) \
-	F(ops_adaptive) \
 	F(ops_attention) \
 	F(ops_binary) \
 	F(ops_bitwise) \
@@ -59,7 +58,8 @@
 	F(ops_muon) \
 	F(ops_nll) \
 	F(ops_onehot) \
-	F(ops_optimizer) \
+	F(ops_outside) \
+	F(ops_rules) \
 	F(ops_pad) \
 	F(ops_pairs) \
 	F(ops_pool) \

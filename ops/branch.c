@@ -127,6 +127,7 @@ const struct op_def ops_branch[] = {
 		.example = EXAMPLES(
 			{.in = "():bool", .nout = 2}, {.in = "1:bool ():bool", .nout = 2})},
 	{.name = "stint.Choose",
+		.apart = APART_PLACED,
 		.min_in = 1,
 		.max_in = 3,
 		.traits = OP_ALIKE,

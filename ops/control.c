@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "graph/loop.h"
+#include "ops/by_data.h"
 #include "ops/kept_loop.h"
 #include "ops/unroll.h"
 
@@ -30,7 +31,7 @@ static enum status choose(
 		return node_fail(x->g, x->node,
 			"the condition is not known when compiling, and a step works on tensors",
 			"output %d of its branches is a sequence or an optional value", k);
-	struct tensor *in[] = {when, one->tensor, other->tensor};
+	struct tensor *in[] = {NULL, one->tensor, other->tensor};
 	char shape[2][200];
 	if (in[1]->dtype != in[2]->dtype || !tensor_same_shape(in[1], in[2]))
 		return node_fail(x->g, x->node,
@@ -39,33 +40,21 @@ static enum status choose(
 			"its output %d is %s%s in then_branch and %s%s in else_branch", k,
 			dtype_name(in[1]->dtype), tensor_shape_text(in[1], shape[0]),
 			dtype_name(in[2]->dtype), tensor_shape_text(in[2], shape[1]));
-	x->out[k] = (struct value){.kind = VALUE_TENSOR,
-		.tensor = in[1] == in[2] ? in[1] : graph_op(x->g, "stint.Choose", 3, in, 0, NULL)};
-	return x->g->failed;
+	x->out[k].kind = VALUE_TENSOR;
+	return by_data_choose(x, when, in[1], in[2], &x->out[k].tensor);
 }
 
 /* The condition depends on data: both branches, of which a step runs the one that it says. */
 static enum status if_decided_by_data(const struct expansion *x, struct tensor *condition)
 {
-	struct graph *g = x->g;
-	if (g->target->cuda)
-		return node_fail(g, x->node, expansion_hint(x, condition),
-			"its condition '%s' is not known when compiling; on a GPU stint has no "
-			"branches yet",
-			condition->name);
-	struct tensor *in[] = {condition, g->when};
-	struct value *out = ARENA_ARRAY(g->arena, struct value, 2 * x->nout);
-	g->when = NULL; /* what says that a branch does not run is always there */
-	const struct node *n = graph_op_node(g, "stint.Branch", 2, in, 0, NULL, NULL);
-	g->when = in[1];
-	if (!n || !out)
-		return n ? diag_nomem(g->diag) : g->failed;
-	for (int k = 0; k < 2; k++) {
-		n->out[k]->name = arena_printf(g->arena, "%s/%s", n->name, k ? "else" : "then");
-		if (!n->out[k]->name)
-			return diag_nomem(g->diag);
+	static const char *const word[] = {"then", "else"};
+	struct value *out = ARENA_ARRAY(x->g->arena, struct value, 2 * x->nout);
+	const struct node *n;
+	if (!out)
+		return diag_nomem(x->g->diag);
+	TRY(by_data_branch(x, condition, word, &n));
+	for (int k = 0; k < 2; k++)
 		TRY(build_branch(x, k == 0, n->out[k], out + k * x->nout));
-	}
 	const struct value *of[] = {out, out + x->nout};
 	for (int k = 0; k < x->nout; k++)
 		TRY(choose(x, k, n->out[0], of));
@@ -91,6 +80,8 @@ struct unroll {
 	int nvalue;             /* values that go around */
 	int nscan;              /* outputs that are collected */
 	int64_t turns;          /* so far */
+	int64_t most;           /* of a Loop; INT64_MAX: not said */
+	struct tensor *holds;   /* where data end it: whether the next turn runs; NULL: it does */
 	struct value *in, *out; /* the body's */
 	struct collected {
 		struct tensor **item;
@@ -185,11 +176,30 @@ static enum status unroll_collected(
 
 /* --- Loop --- */
 
-static enum status loop_begin(struct unroll *u, int64_t *most, bool *go)
+/* Data say whether the next turn runs: c. All that there may be are in the graph. */
+static enum status end_by_data(struct unroll *u, struct tensor *c)
+{
+	struct expansion *x = u->x;
+	if (u->most == INT64_MAX)
+		return node_fail(x->g, x->node,
+			"give it a trip count, its first input: the most turns that there may be",
+			"data say when it ends ('%s'), and nothing how many turns there may be",
+			c->name);
+	if (u->nscan > 0)
+		return node_fail(x->g, x->node,
+			"let a tensor for the most turns go around, and write each turn's row "
+			"into it",
+			"data say when it ends ('%s'), and so how long what it collects is",
+			c->name);
+	u->holds = c;
+	return expansion_reserve(x, u->most > u->turns ? u->most - u->turns : 0, u->body->size + 3);
+}
+
+static enum status loop_begin(struct unroll *u, bool *go)
 {
 	struct expansion *x = u->x;
 	const struct tensor *t;
-	*most = INT64_MAX;
+	u->most = INT64_MAX;
 	*go = true;
 	u->body = expansion_body(x, "body");
 	if (!u->body)
@@ -202,15 +212,66 @@ static enum status loop_begin(struct unroll *u, int64_t *most, bool *go)
 			x->g, x->node, NULL, "has %d inputs, its body %d", x->nin, u->body->nin);
 	if (x->nin > 0 && x->in[0].kind != VALUE_NONE) {
 		TRY(expansion_known(x, 0, "the trip count", &t));
-		*most = tensor_int(t, 0);
+		u->most = tensor_int(t, 0);
 	}
-	if (x->nin > 1 && x->in[1].kind != VALUE_NONE) {
+	if (x->nin > 1 && x->in[1].kind == VALUE_TENSOR && x->in[1].tensor->role != TR_CONSTANT) {
+		TRY(end_by_data(u, x->in[1].tensor));
+	} else if (x->nin > 1 && x->in[1].kind != VALUE_NONE) {
 		TRY(expansion_known(x, 1, "the condition", &t));
 		*go = tensor_real(t, 0) != 0;
 	}
 	for (int i = 2; i < x->nin; i++)
 		u->in[i] = x->in[i];
 	return ST_OK;
+}
+
+/* The next turn hands on, in the place of what it makes, what went into it, where it did not run.
+ */
+static enum status choose_values(struct unroll *u, struct tensor *when, const struct value *before)
+{
+	struct expansion *x = u->x;
+	char shape[2][200];
+	for (int i = 0; i < u->nvalue; i++) {
+		struct value *v = &u->in[u->lead + i];
+		if (v->kind != VALUE_TENSOR || before[i].kind != VALUE_TENSOR)
+			return node_fail(x->g, x->node, NULL,
+				"data end it, and value %d that goes around is no tensor", i);
+		struct tensor *one = v->tensor, *other = before[i].tensor;
+		if (one->dtype != other->dtype || !tensor_same_shape(one, other))
+			return node_fail(x->g, x->node,
+				"where data end a loop, what goes around keeps its type and its "
+				"shape: pad it",
+				"value %d that goes around is %s%s before turn %" PRId64
+				" and %s%s after it",
+				i, dtype_name(other->dtype), tensor_shape_text(other, shape[0]),
+				u->turns, dtype_name(one->dtype), tensor_shape_text(one, shape[1]));
+		TRY(by_data_choose(x, when, one, other, &v->tensor));
+	}
+	return ST_OK;
+}
+
+/* A turn that runs where u->holds. */
+static enum status turn_by_data(struct unroll *u)
+{
+	static const char *const word[] = {"on", "ended"};
+	struct graph *g = u->x->g;
+	struct tensor *const around = g->when;
+	struct value *before = arena_memdup(
+		g->arena, u->in + u->lead, (size_t)u->nvalue, sizeof *before);
+	const struct node *branch;
+	if (!before)
+		return diag_nomem(g->diag);
+	TRY(by_data_branch(u->x, u->holds, word, &branch));
+	g->when = branch->out[0];
+	const enum status st = unroll_turn(u, 1);
+	g->when = around;
+	TRY(st);
+	TRY(choose_values(u, branch->out[0], before));
+	const struct value *c = &u->out[0];
+	if (c->kind != VALUE_TENSOR || c->tensor->role == TR_CONSTANT)
+		return ST_OK;
+	struct tensor *no = unroll_bool(g, false);
+	return no ? by_data_choose(u->x, branch->out[0], c->tensor, no, &u->holds) : g->failed;
 }
 
 static enum status loop_turn(struct unroll *u, bool *go)
@@ -221,12 +282,15 @@ static enum status loop_turn(struct unroll *u, bool *go)
 		return x->g->failed;
 	u->in[0] = (struct value){.kind = VALUE_TENSOR, .tensor = turn};
 	u->in[1] = (struct value){.kind = VALUE_TENSOR, .tensor = yes};
-	TRY(unroll_turn(u, 1));
-	const struct tensor *t = u->out[0].kind == VALUE_TENSOR ? u->out[0].tensor : NULL;
-	if (!t || t->role != TR_CONSTANT || t->numel != 1)
-		return node_fail(x->g, x->node, expansion_hint(x, t),
-			"whether it goes on after turn %" PRId64 " is not known at compile time",
+	struct tensor *const held = u->holds;
+	TRY(held ? turn_by_data(u) : unroll_turn(u, 1));
+	struct tensor *t = u->out[0].kind == VALUE_TENSOR ? u->out[0].tensor : NULL;
+	if (!t || t->numel != 1 || t->dtype != DT_BOOL)
+		return node_fail(x->g, x->node, NULL,
+			"what says after turn %" PRId64 " whether it goes on is not one BOOL",
 			u->turns);
+	if (t->role != TR_CONSTANT)
+		return held || u->turns == u->most ? ST_OK : end_by_data(u, t);
 	*go = tensor_real(t, 0) != 0;
 	return ST_OK;
 }
@@ -262,16 +326,15 @@ static enum status loop_keep(struct unroll *u, int64_t turns, bool *done)
 static enum status loop_expand(struct expansion *x)
 {
 	struct unroll u = {.x = x};
-	int64_t most;
 	bool go, done = false;
-	TRY(loop_begin(&u, &most, &go));
-	if (go && most != INT64_MAX && kept_loop_wanted(x, most))
-		TRY(loop_keep(&u, most, &done));
+	TRY(loop_begin(&u, &go));
+	if (go && !u.holds && u.most != INT64_MAX && kept_loop_wanted(x, u.most))
+		TRY(loop_keep(&u, u.most, &done));
 	if (done)
 		return ST_OK;
-	if (most != INT64_MAX && (x->nin < 2 || x->in[1].kind == VALUE_NONE))
-		TRY(expansion_reserve(x, most > 0 ? most : 0, u.body->size));
-	while (go && u.turns < most)
+	if (u.most != INT64_MAX && (x->nin < 2 || x->in[1].kind == VALUE_NONE))
+		TRY(expansion_reserve(x, u.most > 0 ? u.most : 0, u.body->size));
+	while (go && u.turns < u.most)
 		TRY(loop_turn(&u, &go));
 	for (int k = 0; k < x->nout; k++)
 		if (k < u.nvalue)

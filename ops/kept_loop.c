@@ -16,6 +16,7 @@ bool kept_loop_wanted(const struct expansion *x, int64_t turns)
 /* What the body is built on, and what it comes to. */
 struct attempt {
 	struct kept_loop *k;
+	bool ends_early; /* data say when */
 	struct loop_nodes nodes;
 	struct tensor **in, **out;
 	struct value *body_in, *body_out;
@@ -40,7 +41,7 @@ static bool allocate(struct attempt *a)
 	const struct kept_loop *k = a->k;
 	struct arena *arena = k->x->g->arena;
 	a->in = ARENA_ARRAY(arena, struct tensor *, k->ncarry + k->nscan + 1);
-	a->out = ARENA_ARRAY(arena, struct tensor *, k->ncarry + k->ncollect);
+	a->out = ARENA_ARRAY(arena, struct tensor *, k->ncarry + k->ncollect + 1);
 	a->body_in = ARENA_ARRAY(arena, struct value, k->body->nin);
 	a->body_out = ARENA_ARRAY(arena, struct value, k->body->nout);
 	return a->in && a->out && a->body_in && a->body_out;
@@ -108,6 +109,21 @@ static bool carry_can_stay(const struct attempt *a, int i)
 	return s->id >= a->nodes.tensor;
 }
 
+/* It goes on after each turn, or data say whether it does, one BOOL: what would be collected then
+ * has no length that is known. */
+static bool condition_can_stay(struct attempt *a)
+{
+	const struct kept_loop *k = a->k;
+	struct tensor *c = k->condition ? a->body_out[0].tensor : NULL;
+	if (!c)
+		return true;
+	a->ends_early = c->role != TR_CONSTANT;
+	a->out[k->ncarry + k->ncollect] = c;
+	if (c->numel != 1 || c->dtype != DT_BOOL)
+		return false;
+	return a->ends_early ? k->ncollect == 0 : tensor_real(c, 0) != 0;
+}
+
 static bool can_stay(struct attempt *a)
 {
 	const struct kept_loop *k = a->k;
@@ -115,11 +131,8 @@ static bool can_stay(struct attempt *a)
 	for (int i = 0; i < k->body->nout; i++)
 		if (a->body_out[i].kind != VALUE_TENSOR)
 			return false;
-	if (k->condition) {
-		const struct tensor *c = a->body_out[0].tensor;
-		if (c->role != TR_CONSTANT || c->numel != 1 || tensor_real(c, 0) == 0)
-			return false;
-	}
+	if (!condition_can_stay(a))
+		return false;
 	for (int i = 0; i < k->ncarry + k->ncollect; i++)
 		a->out[i] = a->body_out[k->condition + i].tensor;
 	for (int i = 0; i < k->ncarry; i++)
@@ -168,10 +181,13 @@ static struct loop *loop_new(const struct attempt *a, struct graph *body)
 	struct arena *arena = body->arena;
 	const struct loop plain = {.turns = k->turns,
 		.slots = LOOP_SLOTS_ALL,
+		.asks = LOOP_SLOTS_INSIDE,
 		.ncarry = k->ncarry,
 		.cycle = 1,
 		.last = -1,
-		.advance = -1};
+		.advance = -1,
+		.go = a->ends_early ? k->ncarry : -1,
+		.ran = a->ends_early ? k->ncarry + 1 : -1};
 	struct loop *l = loop_copy(arena, &plain, 1);
 	struct loop_place *in = ARENA_ARRAY(arena, struct loop_place, body->ninput);
 	struct loop_place *out = ARENA_ARRAY(arena, struct loop_place, body->noutput);
@@ -188,11 +204,13 @@ static struct loop *loop_new(const struct attempt *a, struct graph *body)
 	}
 	for (int i = 0; i < body->noutput; i++)
 		out[i] = i < nc ? (struct loop_place){.kind = LOOP_CARRY, .k = i}
-				: (struct loop_place){.kind = LOOP_SLICE,
-					  .k = i,
-					  .output = true,
-					  .backwards = k->collect_backwards &&
-						       k->collect_backwards[i - nc]};
+			 : i == l->go
+				 ? (struct loop_place){.kind = LOOP_SAME, .k = i, .output = true}
+				 : (struct loop_place){.kind = LOOP_SLICE,
+					   .k = i,
+					   .output = true,
+					   .backwards = k->collect_backwards &&
+							k->collect_backwards[i - nc]};
 	l->body[0] = (struct loop_body){.graph = body, .in = in, .out = out};
 	return l;
 }
@@ -219,8 +237,8 @@ static enum status make_node(struct attempt *a, struct graph *body)
 		return g->failed;
 	const struct attr turns = ATTR_I("turns", k->turns);
 	TRY(graph_node(g, op_by_role(g->table, ROLE_LOOP)->name, k->x->node->name, nin, in,
-		k->ncarry + k->ncollect, 1, &turns, l, &n));
-	for (int i = 0; i < n->nout; i++)
+		k->ncarry + k->ncollect + 2 * a->ends_early, 1, &turns, l, &n));
+	for (int i = 0; i < k->ncarry + k->ncollect; i++)
 		k->out[i] = n->out[i];
 	return ST_OK;
 }
@@ -246,7 +264,7 @@ enum status kept_loop_make(struct kept_loop *k, bool *done)
 	}
 	a.nodes.in = a.in;
 	a.nodes.out = a.out;
-	a.nodes.nout = k->ncarry + k->ncollect;
+	a.nodes.nout = k->ncarry + k->ncollect + a.ends_early;
 	TRY(loop_take_body(g, &a.nodes, &body));
 	return make_node(&a, body);
 }
@@ -259,10 +277,12 @@ static enum status loop_infer(struct graph *g, struct node *n)
 	if (!l)
 		return node_fail(g, n, NULL, "is made of loops, not by models");
 	const struct graph *body = l->body[0].graph;
-	for (int k = 0; k < n->nout; k++) {
+	if (l->ran >= 0)
+		TRY(data_output(g, n, l->ran, DT_I64, 0, NULL));
+	for (int k = 0; k < body->noutput; k++) {
 		const struct tensor *t = body->output[k];
 		int64_t dim[RANK_MAX + 1] = {l->turns};
-		if (k < l->ncarry) {
+		if (k < l->ncarry || k == l->go) {
 			TRY(data_output(g, n, k, t->dtype, t->rank, t->dim));
 			continue;
 		}

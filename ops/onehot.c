@@ -123,6 +123,7 @@ const struct op_def ops_onehot[] = {
 		.since = 9,
 		.min_in = 2,
 		.max_in = 3,
+		.known = 6, /* depth, values */
 		.infer = onehot_infer,
 		.fold = onehot_fold,
 		.grad = onehot_grad,

@@ -129,7 +129,9 @@ static uint64_t hash_of_plan(const struct stint_model *m)
 		m->ranks, m->nresident, m->ntrain_steps, m->neval_steps, m->nlib, m->loss_dtype,
 		(int64_t)m->loss_offset_train};
 	uint64_t h = stint_mix(1, number, sizeof number);
-	h = mix_text(mix_text(mix_text(h, m->name), m->loss_name), m->loss_options);
+	h = mix_text(h, m->name);
+	for (int i = 0; i < m->nloss; i++)
+		h = mix_text(mix_text(h, m->loss[i].name), m->loss[i].text);
 	for (int i = 0; i < m->nresident; i++) {
 		const struct stint_tensor *t = &m->resident[i];
 		const int64_t of[] = {t->kind, t->dtype, (int64_t)t->bytes, (int64_t)t->offset};

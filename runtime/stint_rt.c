@@ -430,138 +430,59 @@ static int64_t rows_left(const struct stint_model *m, int64_t valid, int64_t k)
 	return valid == INT64_MAX ? valid : valid > before ? valid - before : 0;
 }
 
-static int start(
+void stint_own_shards(const stint_step *s, int train, int64_t *begin, int64_t *end)
+{
+	const struct stint_ranks *r = s->ranks;
+	const int64_t shards = train && s->model->shards > 1 ? s->model->shards : 1;
+	*begin = r && train ? stint_tree_first(shards, r->n, r->rank) : 0;
+	*end = r && train ? stint_tree_first(shards, r->n, r->rank + 1) : shards;
+}
+
+int stint_run_shard(
 	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
 {
 	const struct stint_model *m = s->model;
 	const struct stint_ranks *r = s->ranks;
-	const int64_t shards = train && m->shards > 1 ? m->shards : 1;
-	const int64_t begin = r && train ? stint_tree_first(shards, r->n, r->rank) : 0;
-	const int64_t end = r && train ? stint_tree_first(shards, r->n, r->rank + 1) : shards;
-	int rc = STINT_OK;
-	if (s->running)
-		return stint_rt_fail(s, STINT_BAD_DATA, "a step of '%s' is running", m->name);
-	s->loss = NAN; /* a step that fails has none */
-	take_turn(s);
 	const stint_step *c = counter(s);
-	for (int64_t k = begin; k < end && !rc; k++) {
-		s->shard = k;
-		s->last = k == end - 1;
-		const int64_t control[STINT_CONTROLS] = {c->seed, c->count, rows_left(m, valid, k),
-			0, k, stint_tree_nodes(begin, k, NULL), stint_tree_joins(begin, k, shards),
-			s->last, valid};
-		rc = s->device->start(s, train, control, lr, probe);
-		if (!rc && !s->last)
-			rc = s->device->finish(s, train);
-		if (!rc && !s->last && r)
-			rc = r->finish(s, 0); /* what it has fetched */
-	}
-	return r ? r->finish(s, rc) : rc;
-}
-
-static size_t real_bytes(const stint_step *s)
-{
-	return s->model->loss_dtype == STINT_F64 ? sizeof(double) : sizeof(float);
-}
-
-/* x's n numbers are y's. */
-static int move(stint_step *s, void *y, const void *x, int64_t n)
-{
-	return y == x ? STINT_OK : s->device->copy(s, y, x, (size_t)n * real_bytes(s));
-}
-
-int stint_start_sum(stint_step *s, void *y, void *room, const void *x, const void *sums, int64_t n,
-	size_t bytes, int whole)
-{
-	const int rc = move(s, y, x, n);
-	const struct stint_job job = {.kind = whole ? JOB_SUM : JOB_SCATTER,
-		.y = y,
-		.sums = sums,
-		.n = n,
-		.size = real_bytes(s),
-		.room = room,
-		.bytes = bytes};
-	return !rc && s->ranks ? s->ranks->begin(s, &job) : rc;
-}
-
-int stint_sum_ranks(stint_step *s, void *y, const void *x, int64_t n)
-{
-	const int rc = s->ranks ? s->ranks->await(s, x) : STINT_OK;
-	return rc ? rc : move(s, y, x, n);
-}
-
-int stint_share_rows(stint_step *s, void *rows, int64_t bytes)
-{
-	const struct stint_job job = {.kind = JOB_JOIN, .y = rows, .size = (size_t)bytes};
-	return s->ranks && s->last ? s->ranks->begin(s, &job) : STINT_OK;
-}
-
-int stint_keep_rows(stint_step *s, void *rows, const void *x, int64_t bytes)
-{
-	unsigned char *row = (unsigned char *)rows + (size_t)s->shard * (size_t)bytes;
-	const int rc = s->device->copy(s, row, x, (size_t)bytes);
-	return rc ? rc : stint_share_rows(s, rows, bytes);
-}
-
-int stint_take_rows(stint_step *s, void *y, const void *rows, int64_t from, int64_t bytes)
-{
-	const int rc = s->ranks ? s->ranks->await(s, rows) : STINT_OK;
-	return rc ? rc : s->device->copy(s, y, (const unsigned char *)rows + from, (size_t)bytes);
-}
-
-/* --- Pieces --- */
-
-/* This process's piece of x's n numbers, zeros behind it: y may be x. */
-static int take_piece(stint_step *s, void *y, const void *x, int64_t n)
-{
-	const struct stint_ranks *r = s->ranks;
-	const size_t size = real_bytes(s);
-	const int64_t from = stint_tree_first(n, r->n, r->rank);
-	const size_t here = (size_t)(stint_tree_first(n, r->n, r->rank + 1) - from) * size;
-	const size_t largest = (size_t)(n / r->n + (n % r->n != 0)) * size;
-	int rc = s->device->copy(s, y, (const unsigned char *)x + (size_t)from * size, here);
-	if (!rc && largest > here)
-		rc = s->device->zero(s, (unsigned char *)y + here, largest - here);
+	const int64_t shards = train && m->shards > 1 ? m->shards : 1, k = s->shard;
+	int64_t begin, end;
+	stint_own_shards(s, train, &begin, &end);
+	s->last = k == end - 1;
+	const int64_t control[STINT_CONTROLS] = {c->seed, c->count, rows_left(m, valid, k), 0, k,
+		stint_tree_nodes(begin, k, NULL), stint_tree_joins(begin, k, shards), s->last,
+		valid};
+	int rc = s->device->start(s, train, control, lr, probe);
+	if (!rc && !s->last)
+		rc = s->device->finish(s, train);
+	if (!rc && !s->last && r)
+		rc = r->finish(s, 0); /* what it has fetched */
 	return rc;
 }
 
-int stint_scatter_sum(stint_step *s, void *y, const void *x, int64_t n)
+int stint_begin_step(stint_step *s)
 {
-	const int rc = s->ranks->await(s, x);
-	return rc ? rc : take_piece(s, y, x, n);
+	if (s->running)
+		return stint_rt_fail(
+			s, STINT_BAD_DATA, "a step of '%s' is running", s->model->name);
+	s->loss = NAN; /* a step that fails has none */
+	s->told = STINT_TOLD_NOTHING;
+	take_turn(s);
+	return STINT_OK;
 }
 
-int stint_own_piece(stint_step *s, void *y, const void *x, int64_t n)
+static int start(
+	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe)
 {
-	return take_piece(s, y, x, n);
-}
-
-/* y's n numbers, of which `piece` are this process's. */
-static int bring_together(stint_step *s, void *y, const void *piece, int64_t n, size_t size)
-{
-	const struct stint_ranks *r = s->ranks;
-	const size_t from = (size_t)stint_tree_first(n, r->n, r->rank) * size;
-	const size_t end = (size_t)stint_tree_first(n, r->n, r->rank + 1) * size;
-	const int rc = s->device->copy(s, (unsigned char *)y + from, piece, end - from);
-	return rc ? rc
-		  : r->begin(s,
-			    &(struct stint_job){.kind = JOB_GATHER, .y = y, .n = n, .size = size});
-}
-
-int stint_gather_pieces(stint_step *s, void *y, const void *piece, int64_t n)
-{
-	return bring_together(s, y, piece, n, real_bytes(s));
-}
-
-int stint_fetch_pieces(stint_step *s, const struct stint_copy *c)
-{
-	return bring_together(
-		s, s->arena + c->at, s->arena + c->from, (int64_t)(c->bytes / c->size), c->size);
-}
-
-int stint_await_pieces(stint_step *s, const struct stint_copy *c)
-{
-	return s->ranks->await(s, s->arena + c->at);
+	int64_t begin, end;
+	int rc = stint_begin_step(s);
+	if (rc)
+		return rc;
+	stint_own_shards(s, train, &begin, &end);
+	for (int64_t k = begin; k < end && !rc; k++) {
+		s->shard = k;
+		rc = stint_run_shard(s, train, valid, lr, probe);
+	}
+	return s->ranks ? s->ranks->finish(s, rc) : rc;
 }
 
 /* Where there is none that has the rest. */
@@ -579,6 +500,11 @@ static int train_start(stint_step *s, double lr, const struct stint_probe *probe
 	if (!s->model->train)
 		return stint_rt_fail(s, STINT_BAD_DATA,
 			"'%s' was compiled with --loss none: it has no training step",
+			s->model->name);
+	if (s->model->noutside)
+		return stint_rt_fail(s, STINT_BAD_DATA,
+			"the loss of '%s' is computed by who calls stint_forward and "
+			"stint_backward",
 			s->model->name);
 	if (s->model->ranks > 1 && !s->ranks)
 		return alone(s);
@@ -614,6 +540,7 @@ int stint_train_finish(stint_step *s)
 			s, STINT_BAD_DATA, "no step of '%s' is running", s->model->name);
 	s->running = 0;
 	int rc = s->device->finish(s, 1);
+	s->told = rc ? STINT_TOLD_NOTHING : STINT_TOLD_TRAINING;
 	counter(s)->count += !rc;
 	return rc;
 }
@@ -634,7 +561,10 @@ int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *pr
 	if (!s->ranks && stint_shares_parameters(s->model))
 		return alone(s);
 	int rc = start(s, 0, valid > 0 ? valid : INT64_MAX, 0, probe);
-	return rc ? rc : s->device->finish(s, 0);
+	if (!rc)
+		rc = s->device->finish(s, 0);
+	s->told = rc ? STINT_TOLD_NOTHING : STINT_TOLD_EVALUATION;
+	return rc;
 }
 
 int stint_eval(stint_step *s, int64_t valid)
@@ -647,9 +577,30 @@ double stint_loss(const stint_step *s)
 	return s->loss;
 }
 
+double stint_loss_part(const stint_step *s, int k)
+{
+	const struct stint_model *m = s->model;
+	double wide = NAN;
+	float single;
+	if (k < 0 || k >= m->nloss || s->told == STINT_TOLD_NOTHING)
+		return NAN;
+	const size_t offset = s->told == STINT_TOLD_TRAINING ? m->loss[k].offset_train
+							     : m->loss[k].offset_eval;
+	if (m->loss_dtype == STINT_F64)
+		return s->device->get(s, offset, &wide, sizeof wide) ? NAN : wide;
+	return s->device->get(s, offset, &single, sizeof single) ? NAN : (double)single;
+}
+
 const char *stint_message(const stint_step *s)
 {
 	return s->message;
+}
+
+int stint_bad_call(stint_step *s, int step, int code, const struct stint_step_info *info)
+{
+	snprintf(s->message, sizeof s->message, "step %d (%.40s %.80s): the library returned %d",
+		step + 1, info->op, info->node, code);
+	return STINT_BAD_MACHINE;
 }
 
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info)

@@ -55,6 +55,16 @@ struct stint_output {
 	size_t bytes, offset;
 };
 
+/* What a caller computes of a step whose loss is not its own (--loss outside:NAME): the loss's
+ * gradient by a model output. Both places hold between stint_forward and stint_backward. */
+struct stint_outside {
+	const char *name; /* the output */
+	int dtype, rank;
+	const int64_t *dim; /* of a micro-batch, where a step has several */
+	size_t bytes, value;
+	size_t gradient; /* SIZE_MAX: no parameter depends on it */
+};
+
 /* One executed step, for people and for `stint bench`. */
 struct stint_step_info {
 	const char *node, *op;     /* node: the model's name */
@@ -86,6 +96,24 @@ struct stint_probe {
 	void (*took)(void *user, int index, double us);
 };
 
+/* What a loss was asked for with: a number, or a word ("sum", of "reduction"). */
+struct stint_loss_option {
+	const char *name, *word; /* word NULL: the number holds */
+	double number;
+};
+
+/* One of the losses whose sum, each times its weight, is trained. */
+struct stint_loss_term {
+	const char *name; /* it is told by: "cross-entropy" */
+	const char *kind; /* the same, whatever it is called; NULL: the model computes it */
+	const char *text; /* as it was asked for: "0.5*cross-entropy:label_smoothing=0.1" */
+	double weight;
+	int target;                             /* resident; -1: none */
+	int output;                             /* the first that it reads; -1: none of `output` */
+	const struct stint_loss_option *option; /* ended by no name; NULL: none */
+	size_t offset_train, offset_eval;       /* of its value, before the weight */
+};
+
 /* Handled by the functions below only. */
 typedef struct stint_step stint_step;
 
@@ -102,15 +130,18 @@ struct stint_model {
 	const struct stint_library *library; /* NULL: nlib is 0 */
 	const struct stint_gpu_model *gpu;   /* NULL: not for a GPU */
 	const struct stint_step_info *train_info, *eval_info;
-	int control, lr;                      /* residents; -1: the model has none */
-	int target;                           /* resident; -1: none */
-	const char *loss_name, *loss_options; /* "cross-entropy", "label_smoothing=0.1"; NULL */
+	int control, lr; /* residents; -1: the model has none */
+	int nloss;       /* whose sum is trained; 0: the step has no loss */
+	const struct stint_loss_term *loss;
 	size_t loss_offset_train, loss_offset_eval; /* SIZE_MAX: no loss */
 	int loss_dtype;
 	int shards; /* micro-batches of a training step: it takes the rows of its inputs in so many
 		       parts; the evaluation takes the first part alone */
 	int ranks;  /* so many processes train it together (stint_mpi.h), no more and no fewer; 0:
 		       any number up to the shards, one among them */
+	int noutside;
+	const struct stint_outside *outside; /* NULL: the loss is the step's own */
+	size_t outside_loss;
 	int npiece;
 	const struct stint_piece *piece;
 	/* Of a step that has tensors in a file: the folder where it makes it, how many bytes these
@@ -127,7 +158,7 @@ struct stint_model {
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 18 };
+enum { STINT_RT_VERSION = 19 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
  * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is
@@ -179,6 +210,27 @@ int stint_train(stint_step *s, double lr);
  * before the start returns. A start that fails wants no finish. */
 int stint_train_start(stint_step *s, double lr);
 int stint_train_finish(stint_step *s);
+/* A training step whose loss is computed by its caller (model->outside), in two parts:
+ *
+ *	stint_set(s, "x", ...);
+ *	for (int part = 0; part < (m->shards > 1 ? m->shards : 1); part++) {
+ *		stint_forward(s);
+ *		const float *y = stint_outside_value(s, 0);
+ *		float *dy = stint_outside_gradient(s, 0);
+ *		... dy[i] = the gradient of the loss of the whole batch by y[i]
+ *		stint_backward(s, lr, loss);
+ *	}
+ *
+ * once, or for each micro-batch in turn, with the outputs of its rows; the last one updates. Every
+ * gradient is to be written: STINT_BAD_DATA from stint_backward where one was not, after which it
+ * may be called again. In between nothing else may be set or called. `loss` is told by stint_loss
+ * (of micro-batches: their sum) and changes nothing; NAN where it is not known. */
+int stint_forward(stint_step *s);
+int stint_backward(stint_step *s, double lr, double loss);
+/* Of model->outside[i]: the output's values, and where the gradient is to be written. NULL: no
+ * forward pass has been made, or the output has none. */
+const void *stint_outside_value(const stint_step *s, int i);
+void *stint_outside_gradient(stint_step *s, int i);
 int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe);
 /* The next training step, and no other, takes the first `rows` rows of its inputs, as a step of so
  * large a batch would: an epoch's last samples. Whatever the inputs hold behind them changes
@@ -191,6 +243,9 @@ int stint_rows(stint_step *s, int64_t rows);
 int stint_eval(stint_step *s, int64_t valid);
 int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *probe);
 double stint_loss(const stint_step *s); /* of the last train or eval */
+/* Of the same the k-th of the losses that it is the sum of, before its weight; NaN: there is none.
+ */
+double stint_loss_part(const stint_step *s, int k);
 const char *stint_message(const stint_step *s);
 
 #ifdef __cplusplus

@@ -148,7 +148,14 @@ struct stint_step {
 	int last;            /* the shard that runs is the step's last here, or its only one */
 	int64_t rows;        /* that the next training step takes; 0: all */
 	int running;         /* a training step has been started and not finished */
+	/* Of a step whose loss is computed outside: where its schedule waits for that. */
+	struct stint_pause {
+		int waits;     /* a forward pass has been made */
+		int row, step; /* the next ones */
+		size_t at;     /* of the rows' words */
+	} pause;
 	double loss;
+	enum { STINT_TOLD_NOTHING, STINT_TOLD_TRAINING, STINT_TOLD_EVALUATION } told; /* last */
 	char message[256];
 };
 
@@ -158,6 +165,17 @@ extern const struct stint_device stint_rt_cpu;
 /* Opens the first device, compiles the model's kernels, plans its library calls and records both
  * steps as graphs. */
 extern const struct stint_device stint_rt_gpu;
+
+/* What stint_run gives where it waits for the caller: no failure, and no step that is done. */
+enum { STINT_PAUSED = -1 };
+
+/* The shards of a step that this process does: from *begin up to *end. */
+void stint_own_shards(const stint_step *s, int train, int64_t *begin, int64_t *end);
+/* Of a step that is to be begun: STINT_OK, unless another one is running. */
+int stint_begin_step(stint_step *s);
+/* Shard s->shard, or the rest of it from where it waits on. */
+int stint_run_shard(
+	stint_step *s, int train, int64_t valid, double lr, const struct stint_probe *probe);
 
 /* Returns rc, with a reason, in which %s is `name`. */
 int stint_rt_fail(stint_step *s, int rc, const char *what, const char *name);
@@ -173,7 +191,9 @@ int stint_rt_room(size_t bytes);
  * which would do if so many are wanted later. */
 int stint_rt_no_room(stint_step *s, const char *what, size_t bytes, size_t later);
 
-/* For generated code: record "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
+/* For who runs steps: record what the library returned, and return STINT_BAD_MACHINE; record
+ * "STEP: index VALUE is out of range" and return STINT_BAD_DATA. */
+int stint_bad_call(stint_step *s, int step, int code, const struct stint_step_info *info);
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info);
 
 /* For generated code: the begin of a sum of x's n numbers over all processes (struct stint_ranks),

@@ -42,9 +42,7 @@ static int failed(struct run *r, int step, enum stint_fails fails, int code)
 		return code;
 	if (fails == STINT_INDEX)
 		return stint_bad_index(s, step, r->f.bad, info);
-	snprintf(s->message, sizeof s->message, "step %d (%.40s %.80s): the library returned %d",
-		step + 1, info->op, info->node, code);
-	return STINT_BAD_MACHINE;
+	return stint_bad_call(s, step, code, info);
 }
 
 /* Of micro-batches only the last does some things, and where somebody takes the gradients nothing
@@ -237,13 +235,43 @@ static int do_row(struct run *r)
 	return rc;
 }
 
+/* Before row i, which is run when the caller has done its part. What that writes begins to live
+ * here. */
+static int pause_at(struct run *r, int row)
+{
+	catch_up(r);
+	begin_lives(r);
+	r->f.step->pause = (struct stint_pause){
+		.waits = 1, .row = row, .step = r->step, .at = (size_t)(r->f.at - r->x->row)};
+	return STINT_PAUSED;
+}
+
+/* To that row: the first one. */
+static int go_on(struct run *r)
+{
+	struct stint_pause *p = &r->f.step->pause;
+	r->step = p->step;
+	r->f.at = r->x->row + p->at;
+	catch_up(r);
+	while (r->begin && r->begin->step <= r->step)
+		r->begin++;
+	p->waits = 0;
+	return p->row;
+}
+
 static int do_all(struct run *r)
 {
-	int rc = STINT_OK;
-	show_outputs(r);
-	r->step = 0;
-	for (int i = 0; !rc && i < r->x->rows; i++)
+	int rc = STINT_OK, row = 0;
+	if (r->f.step->pause.waits) {
+		row = go_on(r);
 		rc = do_row(r);
+		row++;
+	} else {
+		show_outputs(r);
+		r->step = 0;
+	}
+	for (; !rc && row < r->x->rows; row++)
+		rc = *r->f.at & STINT_PAUSE ? pause_at(r, row) : do_row(r);
 	if (rc)
 		return rc;
 	catch_up(r);
@@ -263,7 +291,7 @@ int stint_run(stint_step *s, const struct stint_schedule *x, unsigned char *base
 		.move = x->move,
 		.begin = l ? l->begin : NULL,
 		.end = l ? l->end : NULL};
-	if (l)
+	if (l && !s->pause.waits)
 		end_life(base + l->at, l->bytes);
 	const int rc = do_all(&r);
 	if (l)

@@ -16,6 +16,7 @@ enum {
 	STINT_TOGETHER = 4, /* where somebody looks on; else a row below launches several at once */
 	STINT_ASIDE = 8,    /* that row: no step of its own, and only where nobody looks on */
 	STINT_BRANCH = 16,  /* where a condition holds: the row's places begin with that one's */
+	STINT_PAUSE = 32, /* the caller computes before it: stint_run returns, and goes on there */
 	STINT_WHEN_BITS = 8
 };
 /* A row's first word; the places follow, as many as the kernel takes, of a branch's behind its
@@ -96,7 +97,8 @@ struct stint_schedule {
 	const struct stint_lives *lives; /* NULL: not --debug-arena */
 };
 
-/* All of it, on the bytes from `base` on. STINT_OK, or the first failure, with its message in s. */
+/* All of it, on the bytes from `base` on; or up to a pause (STINT_PAUSED), and from there, where
+ * s->pause waits. STINT_OK, or the first failure, with its message in s. */
 int stint_run(stint_step *s, const struct stint_schedule *x, unsigned char *base,
 	const struct stint_probe *probe);
 

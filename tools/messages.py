@@ -54,14 +54,16 @@ def sources(root, endings=("*.c",)):
             yield from sorted((root / folder).rglob(ending))
 
 
+def declared(path):
+    return {name: (int(a or b) - 1, None, "error") for name, a, b in DECLARED.findall(without_comments(path.read_text())) if name not in NO_MESSAGES}
+
+
 def takers(root):
     """The functions that take a message."""
-    found = dict(TAKE)
+    found = {}
     for path in sources(root, ("*.c", "*.h")):
-        for name, a, b in DECLARED.findall(without_comments(path.read_text())):
-            if name not in found and name not in NO_MESSAGES:
-                found[name] = (int(a or b) - 1, None, "error")
-    return found
+        found = declared(path) | found
+    return found | TAKE
 
 
 def kind_of(how, given):
@@ -71,10 +73,11 @@ def kind_of(how, given):
 
 def messages(root):
     """Of each FILE, LINE, KIND, TEXT, HINTS."""
-    take = takers(root)
-    call = re.compile(r"\b(%s)\s*\(" % "|".join(take))
+    all_files = takers(root)
+    call = re.compile(r"\b(%s)\s*\(" % "|".join(all_files))
     for path in sources(root):
         code = without_comments(path.read_text())
+        take = all_files | declared(path) | TAKE  # a file's own function may be called as another's
         for found in call.finditer(code):
             text, hint, how = take[found[1]]
             given = arguments(code, found.end() - 1)
@@ -105,20 +108,33 @@ def said(root):
         if path.suffix in (".c", ".h"):
             lines.update(text_of(x) for x in TEXT.findall(text))
         else:
-            lines.update(re.findall(r'"((?:[^"\\\n]|\\.)+)"', text))
+            lines.update(re.sub(r'\\([`"$])', r"\1", x) for x in re.findall(r'"((?:[^"\\\n]|\\.)+)"', text))
             lines.update(re.findall(r"'([^'\n]+)'", text))
             lines.update(text.splitlines() if path.suffix == ".txt" else [])
     return sorted({" ".join(x.split()) for x in lines if len(x) >= 8})
 
 
+def pattern(text):
+    """What is printed where a message says this."""
+    kinds = {"d": r"-?\d+", "s": r".+?", "c": "."}
+    ends = [m[0][-1] for m in PRINTF.finditer(text)]
+    words = [re.escape(" ".join(p.split())).replace(r"\ ", " ") for p in PRINTF.split(text)]
+    return words[0] + "".join(" ?" + ("%" if e == "%" else kinds.get(e, r"\S+")) + " ?" + w for e, w in zip(ends, words[1:]))
+
+
 def is_said(text, lines, joined):
-    """A literal that is a part of the message, two words or more, or that has half of its letters or more."""
+    """A literal that is a part of the message, two words or more, or that has half of its letters or more, or that is the whole of one."""
     own = parts(text)
     least = max(8, sum(map(len, own)) // 2)
     if any(line in p for p in own if " " in p for line in lines if " " in line and len(line) <= len(p)):
         return True
     known = [p for p in own if len(p) > 3 and p in joined]
-    return sum(map(len, known)) >= least and any(sum(len(p) for p in known if p in line) >= least for line in lines)
+    if sum(map(len, known)) >= least and any(sum(len(p) for p in known if p in line) >= least for line in lines):
+        return True
+    if sum(map(len, own)) < (8 if "%s" in text else 6) or any(p not in joined for p in own):
+        return False
+    longest, whole = max(own, key=len), re.compile(pattern(text))
+    return any(whole.search(line) for line in lines if longest in line)
 
 
 def is_seen(text, seen):

@@ -210,7 +210,9 @@ int main(int argc, char **argv)
 	put_refused(&l);
 	puts("\n## Losses\n\n| `--loss` | options |\n|---|---|");
 	put_named(&l, is_loss);
-	puts("\nLosses take `:output=NAME` too. `axis=-1000` stands for PyTorch's rule: axis 1, or "
+	puts("\nLosses take `:output=NAME` too, and of [several](commands.md#several-losses) "
+	     "`:name=NAME` and "
+	     "`:target=NAME`. `axis=-1000` stands for PyTorch's rule: axis 1, or "
 	     "the "
 	     "last one of an\noutput of rank 3. A `LIST` is one of numbers: [losses]"
 	     "(commands.md#losses).");

@@ -72,9 +72,11 @@ static enum status parse_one(struct arena *a, const char *text, struct metric *m
 	m->average = (enum metric_average)average;
 	if (which == METRIC_AUC)
 		TRY(spec_whole(&s, "thresholds", 2, 1000000, &m->thresholds, d));
+	m->output = spec_word(&s, "output");
 	if (which == METRIC_TOP_K) {
 		TRY(spec_whole(&s, "k", 1, INT32_MAX, &m->k, d));
-		m->label = arena_printf(a, "top-%lld", (long long)m->k);
+		m->label = arena_printf(a, "top-%lld%s%s", (long long)m->k,
+			m->output ? ":output=" : "", m->output ? m->output : "");
 		if (!m->label)
 			return diag_nomem(d);
 	}
@@ -124,12 +126,17 @@ int64_t metrics_classes(const struct metrics *m)
 	return binary(m) ? 2 : m->task.classes;
 }
 
+bool metric_suits(const struct metric *m, const struct metric_task *task)
+{
+	return kinds[m->which].tasks & 1u << task->kind;
+}
+
 static enum status suits(const struct metric *x, const struct metric_task *t, struct diag *d)
 {
 	static const char *const wants[] = {"has no target that the loss compares an output with",
 		"is trained with labels of classes", "is trained with answers of yes and no",
 		"is trained with numbers"};
-	if (!(kinds[x->which].tasks & 1u << t->kind))
+	if (!metric_suits(x, t))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--metric %s: the model %s", x->text,
 			wants[t->kind]);
 	if (x->which == METRIC_CONFUSION && t->classes > CLASSES_SHOWN)

@@ -49,8 +49,9 @@ struct metric_task {
 };
 
 struct metric {
-	const char *label; /* as it is printed and logged: "accuracy", "top-5" */
-	const char *text;  /* as it was asked for */
+	const char *label;  /* as it is printed and logged: "accuracy", "top-5" */
+	const char *text;   /* as it was asked for */
+	const char *output; /* of the model, that it is of: for the caller; NULL: not said */
 	enum metric_which which;
 	enum metric_average average;
 	int64_t k;          /* top-k; right answers so far in `right` */
@@ -91,6 +92,7 @@ struct metrics {
 /* "NAME[:OPTION=VALUE,...]", n of them. */
 enum status metrics_parse(
 	struct arena *a, const char *const *text, int n, struct metrics *out, struct diag *d);
+bool metric_suits(const struct metric *m, const struct metric_task *task);
 /* Fails where one does not suit the task. */
 enum status metrics_start(
 	struct arena *a, struct metrics *m, const struct metric_task *task, struct diag *d);

@@ -128,6 +128,14 @@ function describeStep(s) {
 	for (let i = opReadsAt[op]; i < opReadsAt[op + 1]; i++)
 		reads.push(lifetimeAt(opReads[i], s));
 	const rows = [["step", `${count(s + 1)} of ${count(nstep)}`], ["phase", PHASES[stepPhase(s)]], ["cost", precise(stepCost(s)) + (data.costs === null ? "" : " µs predicted")], ["live", exactBytes(stepLive[s])]];
+	if (loopOf.has(op)) {
+		const l = loopOf.get(op), [kept, again] = loopWords(l);
+		rows.push(["loop", `${turnsOf(l)}, ${human(l.turn_bytes)} for one`]);
+		if (stepPhase(s) === 1)
+			rows.push(["kept", again ? `${kept}; ${again}` : kept]);
+	}
+	if (stepWhen(s))
+		rows.push(["runs when", stepWhen(s)]);
 	if (recomputeOf[s] >= 0)
 		rows.push(["run", link(`recompute of step ${count(recomputeOf[s] + 1)}`, () => selectStep(recomputeOf[s]))]);
 	if (forcedAt(s) >= 0)
@@ -315,6 +323,7 @@ function start() {
 	byId("frontier").hidden = !byId("frontier").querySelector("svg");
 	drawHeader();
 	drawPeak();
+	drawLoops();
 	most.y = highest();
 	map.view.y1 = fitTop();
 	drawLegend();

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "planner/problem/loop_facts.h"
+
 static void put_int(struct text *t, int i, int64_t v)
 {
 	text_add(t, "%s%" PRId64, i ? "," : "", v);
@@ -103,10 +105,27 @@ static void put_ops(struct text *t, const struct problem *p, const int *choice)
 	text_puts(t, "],\n\"cost\":[");
 	for (int i = 0; i < p->nop; i++)
 		text_add(t, "%s%.6g", i ? "," : "", p->op[i].choice[choice[i]].cost);
-	text_puts(t, "]},\n\"copyOps\":[");
+	text_puts(t, "],\n");
+	/* 1 + the tensor that says whether it runs; 0: it always does */
+	COLUMN(t, "when", p->nop, p->op[i].when);
+	text_puts(t, "},\n\"copyOps\":[");
 	for (int i = 0, n = 0; i < p->nop; i++)
 		if (problem_op_transfers(&p->op[i]))
 			put_int(t, n++, i);
+	text_puts(t, "]");
+}
+
+/* Ops that are all turns of a loop. */
+static void put_loops(struct text *t, const struct problem *p)
+{
+	int n = 0;
+	text_puts(t, ",\n\"loops\":[");
+	for (int i = 0; i < p->nop; i++)
+		if (p->op[i].loop) {
+			text_add(t, "%s{\"op\":%d,", n++ ? ",\n" : "", i);
+			loop_print(p->op[i].loop, true, t);
+			text_puts(t, "}");
+		}
 	text_puts(t, "]");
 }
 
@@ -168,6 +187,7 @@ enum status page_data(struct text *out, struct arena *a, const struct problem *p
 	put_summary(out, p, plan, &f);
 	put_tensors(out, p);
 	put_ops(out, p, choice);
+	put_loops(out, p);
 	put_plan(out, plan, &f);
 	TRY(put_keep_all(out, a, p, keep_all, d));
 	text_puts(out, "}\n");

@@ -43,6 +43,9 @@ const isResident = (tensor) => data.tensor.kind[tensor] < 3;
 const stepName = (s) => data.op.name[stepOp[s]];
 const stepPhase = (s) => data.op.phase[stepOp[s]];
 const stepCost = (s) => data.op.cost[stepOp[s]];
+// The branch that it is of, where data decide whether it runs; "": it always does.
+const stepWhen = (s) => (data.op.when[stepOp[s]] ? data.tensor.name[data.op.when[stepOp[s]] - 1] : "");
+const guarded = data.op.when.some(Boolean);
 // Why a step repeats another: the moment whose memory forced it.
 const againOf = new Int32Array(nstep).fill(-1);
 data.again.step.forEach((s, i) => { againOf[s] = i; });

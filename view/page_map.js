@@ -125,7 +125,7 @@ function hover(next) {
 function tipRows(step, buffer) {
 	if (buffer < 0)
 		return [["step", `${count(step + 1)} · ${PHASES[stepPhase(step)]}`], ["node", stepName(step)],
-			["live", exactBytes(stepLive[step])]].concat(
+			["live", exactBytes(stepLive[step])]].concat(stepWhen(step) ? [["runs when", stepWhen(step)]] : [],
 			keepLive ? [["keep all", `${human(keepLive[step])} at equal progress`]] : []);
 	const tensor = bufferOf[buffer], first = bufferFirst[buffer];
 	const rows = [["size", exactBytes(bufferBytes[buffer])], ["offset", count(bufferOffset[buffer])],

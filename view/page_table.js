@@ -12,9 +12,10 @@ const table = {
 const COLUMNS = [
 	["step", "step", (a, b) => a - b, "number"], ["phase", "phase"], ["node", "node"],
 	["cost", data.costs === null ? "cost" : "cost, µs", (a, b) => stepCost(a) - stepCost(b), "number"],
-	["live", "live", (a, b) => stepLive[a] - stepLive[b], "number"], ["why", "run again"],
+	["live", "live", (a, b) => stepLive[a] - stepLive[b], "number"],
+	["why", !guarded ? "run again" : data.again.step.length ? "run again, or only when" : "runs only when"],
 ];
-if (!data.again.step.length) { // nothing runs again: a column of nothing
+if (!data.again.step.length && !guarded) { // a column of nothing
 	COLUMNS.pop();
 	document.getElementById("table").classList.add("once");
 }
@@ -28,10 +29,11 @@ function middleCut(name) {
 }
 
 function whyAgain(s) {
+	const words = [stepWhy(s), stepWhen(s) && `when ${stepWhen(s)}`].filter(Boolean).join(", ");
 	if (recomputeOf[s] < 0)
-		return [stepWhy(s)];
+		return [words];
 	const which = `recompute of step ${count(recomputeOf[s] + 1)}`;
-	return [element("span", { class: "again" }, which), stepWhy(s) ? `, ${stepWhy(s)}` : ""];
+	return [element("span", { class: "again" }, which), words ? `, ${words}` : ""];
 }
 
 function fillRows() {

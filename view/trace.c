@@ -148,6 +148,10 @@ static void put_step(struct tracer *r, int s, double at)
 		text_add(t, ",\"recompute of step\":%d", r->first[plan_step_op(r->p, st)]);
 	if (op->has_choices)
 		text_add(t, ",\"choice\":%d", st->choice);
+	if (op->when) {
+		text_puts(t, ",\"when\":");
+		text_json_shown(t, r->p->tensor[op->when - 1].name);
+	}
 	text_puts(t, "}}");
 	put_counter(t, "live bytes", at, r->live[s]);
 	put_counter(t, "arena top", at, r->top[s]);

@@ -1,9 +1,9 @@
-"""Make the examples' ONNX files, with random initial weights: mlp, cnn, resnet, vgg, gpt.
+"""Make the examples' ONNX files, with random initial weights: mlp, cnn, resnet, vgg, gpt, heads, lines.
 
     python3 examples/models/make.py [NAME ...]
 
 Needs PyTorch (tried with 2.15.0), onnx and onnxscript. The files are committed; run this only to change them.
-The batch stays a symbolic dimension: bind it with `stint compile --batch N`.
+The batch stays a symbolic dimension: bind it with `stint compile --batch N`. So does the length of lines' rows: `--dim length=N`.
 """
 import pathlib
 import sys
@@ -100,6 +100,16 @@ class Gpt(nn.Module):
         return self.head(self.norm(self.layers(self.token(tokens) + self.position)))
 
 
+class Lines(Gpt):
+    """The same for rows of any length up to 128, with 2 layers."""
+
+    def __init__(self):
+        super().__init__(length=128, layers=2, dropout=0)
+
+    def forward(self, tokens):
+        return self.head(self.norm(self.layers(self.token(tokens) + self.position[:tokens.shape[1]])))
+
+
 class Vgg(nn.Sequential):
     """VGG16's layers with a sixteenth of its channels, for 64x64 images, 10 classes."""
 
@@ -118,6 +128,20 @@ class Vgg(nn.Sequential):
                 nn.init.zeros_(m.bias)
 
 
+class Heads(nn.Module):
+    """Three layers for 28x28 images, 10 classes, and a head behind the first layer that is for training alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Sequential(nn.AvgPool2d(2), nn.Flatten(), nn.Linear(196, 64), nn.ReLU())
+        self.early = nn.Linear(64, 10)
+        self.rest = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+
+    def forward(self, x):
+        h = self.first(x)
+        return self.rest(h), self.early(h)
+
+
 def image():
     return torch.randn(2, 1, 28, 28)
 
@@ -127,19 +151,22 @@ MODELS = {
     "cnn": (Cnn, image),
     "resnet": (ResNet, image),
     "vgg": (Vgg, lambda: torch.randn(2, 3, 64, 64)),
+    "heads": (Heads, image),
     "gpt": (Gpt, lambda: torch.randint(0, 128, (2, 64))),
+    "lines": (Lines, lambda: torch.randint(0, 128, (2, 32))),
 }
 
 
 def make(name):
     model, example = MODELS[name]
     torch.manual_seed(0)
-    name_in = "tokens" if name == "gpt" else "image"
+    name_in = "tokens" if name in ("gpt", "lines") else "image"
+    outputs = ["logits", "early"] if name == "heads" else ["logits"]
+    symbolic = {0: "batch", 1: "length"} if name == "lines" else {0: "batch"}
     torch.onnx.export(
         model().train(), (example(),), HERE / f"{name}.onnx", dynamo=False, opset_version=17,
         training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-        input_names=[name_in], output_names=["logits"],
-        dynamic_axes={name_in: {0: "batch"}, "logits": {0: "batch"}})
+        input_names=[name_in], output_names=outputs, dynamic_axes={n: symbolic for n in [name_in, *outputs]})
 
 
 if __name__ == "__main__":

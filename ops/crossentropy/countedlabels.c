@@ -1,6 +1,6 @@
 /* stint.CountedLabels(labels [, control, weights]): the labels in a row, those that do not count as
  * ignore_index, and how many count, or the sum of their classes' weights: for a loss that is made
- * in chunks (crossentropy_split.c), or, of a `whole` batch's labels, in micro-batches. */
+ * in chunks (crossentropy_chunk.c), or, of a `whole` batch's labels, in micro-batches. */
 #include "ops/crossentropy/labels_op.h"
 
 enum { LABELS, CONTROL, WEIGHT };

@@ -257,7 +257,7 @@ static const struct op_option options[] = {{.name = "label_smoothing", .high = 1
 const struct op_def ops_crossentropy[] = {
 	{.name = "stint.CrossEntropy", .min_in = 2, .max_in = 4, .min_out = 2, .max_out = 2,
 		.traits = OP_CHECKED, .narrow_in = 1 << X, .infer = entropy_infer, .workspace = entropy_workspace, .cost = entropy_cost,
-		.emit_c = entropy_emit, .emit_cuda = entropy_cuda_emit, .workspace_cuda = entropy_workspace, .grad = entropy_rule, .match = crossentropy_match, .split = crossentropy_split,
+		.emit_c = entropy_emit, .emit_cuda = entropy_cuda_emit, .workspace_cuda = entropy_workspace, .grad = entropy_rule, .match = crossentropy_match, .chunk = crossentropy_chunk,
 		.loss = &(const struct op_loss){"cross-entropy", .unwanted = GIVES_SOFTMAX, .target = entropy_target, .build = label_build}, .option = options,
 		.example = EXAMPLES({.in = "a,B a:i64<5 " ALL_ROWS}, {.in = "3,50 3:i64<50 =[0,0,2,0]", .low = -8, .high = 8},
 			{.in = "2,3,70 2,70:i64<3 =[0,0,1,0]", .attr = "axis=1 label_smoothing=0.1 ignore_index=0"},

@@ -6,8 +6,8 @@
 
 /* Recognises spelled-out forms (crossentropy_match.c). */
 enum status crossentropy_match(struct graph *g, const struct node *n, struct tensor **replace);
-/* Scores that a product makes, in chunks of rows (crossentropy_split.c). */
-enum status crossentropy_split(struct graph *g, const struct graph *from, const struct node *n,
+/* Scores that a product makes, in chunks of rows (crossentropy_chunk.c). */
+enum status crossentropy_chunk(struct graph *g, const struct graph *from, const struct node *n,
 	struct tensor *const *in, struct tensor **out);
 
 #endif

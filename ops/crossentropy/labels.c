@@ -152,7 +152,7 @@ enum status label_infer(struct graph *g, struct node *n, int axis, const struct 
 		return no_axis(g, x);
 	const int64_t rows = x->numel / x->dim[axis];
 	if (dtype_is_real(target->dtype) ? !tensor_same_shape(x, target) : target->numel != rows)
-		return node_fail(g, n, NULL, "has %" PRId64 " %s for %" PRId64 " rows",
+		return node_fail(g, n, NULL, "has %" PRId64 " %s where there are %" PRId64 " rows",
 			target->numel, dtype_is_real(target->dtype) ? "probabilities" : "labels",
 			rows);
 	if (weight && (weight->numel != x->dim[axis] || !dtype_is_real(weight->dtype)))

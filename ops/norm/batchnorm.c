@@ -232,6 +232,35 @@ static struct node *update_of(const struct graph *g, const struct tensor *mean)
 	return NULL;
 }
 
+/* Whether either branch of one condition has one of them. */
+static bool of_either_branch(const struct tensor *a, const struct tensor *b)
+{
+	return a && b && a != b && a->maker && a->maker == b->maker &&
+	       a->maker->op->role == ROLE_BRANCH;
+}
+
+/* The layer was called under another condition. In the other branch of the same one: the
+ * statistics of the call that ran, which one update takes in, whichever branch that was. */
+static enum status pick_statistics(struct graph *g, struct node *before, struct tensor **list)
+{
+	struct tensor *const when = before->when;
+	if (!of_either_branch(when, g->when) || before->nin > 5)
+		return diag_fail(g->diag, ST_INVALID,
+			&(struct where){.file = g->file, .node = g->scope},
+			"give each call a layer of its own; or --bn frozen, which changes no "
+			"statistics",
+			"the running statistics '%s' are also those of '%s', which runs under "
+			"another condition",
+			before->in[0]->name, before->name);
+	before->op = op_index_find(g->index, "stint.BatchNormBlend", 0); /* updates no more */
+	g->when = node_input(when->maker, 1);
+	for (int k = 2; k < 4; k++) {
+		struct tensor *in[] = {when, before->in[k], list[k]};
+		list[k] = graph_op(g, "stint.Choose", 3, in, 0, NULL);
+	}
+	return g->failed;
+}
+
 /* Of micro-batches each in turn, when all are there, unless all have the same: by what process each
  * was done is all one. A microcontroller does them all, and each at once. */
 static struct node *update(struct graph *g, struct tensor *const *in, const struct node *stats)
@@ -243,7 +272,9 @@ static struct node *update(struct graph *g, struct tensor *const *in, const stru
 		stats->nin > 2 ? stats->in[2] : NULL};
 	/* Called before in this step: from what that made of them. */
 	struct node *before = update_of(g, in[MEAN]);
-	if (before) {
+	struct tensor *const when = g->when;
+	const bool elsewhere = before && before->when != when;
+	if (before && !elsewhere) {
 		before->op = op_index_find(g->index, "stint.BatchNormBlend", 0);
 		list[5] = before->out[0];
 		list[6] = before->out[1];
@@ -252,12 +283,14 @@ static struct node *update(struct graph *g, struct tensor *const *in, const stru
 	for (int k = 0; later && k < 2; k++)
 		list[2 + k] = graph_every_shard(g, in[MEAN + k]->name, list[2 + k]);
 	g->last = later;
-	struct node *u = list[2] && list[3] ? graph_op_node(g, "stint.BatchNormUpdate",
-						      before    ? 7
-						      : list[4] ? 5
-								: 4,
-						      list, 0, NULL, stats->param)
-					    : NULL;
+	if (!list[2] || !list[3] || (elsewhere && pick_statistics(g, before, list) != ST_OK))
+		return NULL;
+	struct node *u = graph_op_node(g, "stint.BatchNormUpdate",
+		before && !elsewhere ? 7
+		: list[4]            ? 5
+				     : 4,
+		list, 0, NULL, stats->param);
+	g->when = when;
 	g->last = false;
 	g->phase = phase;
 	return u;
@@ -288,7 +321,9 @@ static enum status batchnorm_lower(struct graph *g, const struct node *n, struct
 	if (always || g->failed != ST_OK)
 		return g->failed;
 	struct node *u = update(g, in, stats);
-	for (int k = 1; u && k < n->nout && k < 3; k++)
+	if (!u)
+		return g->failed != ST_OK ? g->failed : ST_INVALID;
+	for (int k = 1; k < n->nout && k < 3; k++)
 		out[k] = n->out[k] ? u->out[k - 1] : NULL;
 	return g->failed;
 }
@@ -418,6 +453,7 @@ static struct tensor *row_mask(struct graph *g, const struct tensor *x, const st
 	const int64_t each = p->each;
 	const int64_t dim[RANK_MAX] = {x->dim[0], 1, 1, 1, 1, 1, 1, 1};
 	const struct attr attr[] = {ATTR_I("rows", x->dim[0]), ATTR_I("each", each)};
+	struct tensor *const when = g->when;
 	struct tensor *control, *mask = NULL;
 	if (!each || (x->dim[0] == each && !p->together)) /* all count */
 		return graph_scalar(g, 1);
@@ -425,7 +461,9 @@ static struct tensor *row_mask(struct graph *g, const struct tensor *x, const st
 		if (node_is(g->node[i], "stint.RowMask") && g->node[i]->out[0]->numel == x->dim[0])
 			mask = g->node[i]->out[0];
 	control = graph_control(g);
+	g->when = NULL; /* layers of other branches read it, too */
 	mask = mask ? mask : graph_op(g, "stint.RowMask", 1, &control, 2, attr);
+	g->when = when;
 	return mask ? graph_reshape(g, mask, x->rank, dim) : NULL;
 }
 

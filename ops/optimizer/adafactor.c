@@ -103,8 +103,7 @@ static enum status call_means(struct emit *e, const struct node *n, const struct
 }
 
 static enum status call_step(struct emit *e, const struct node *n, const struct shape *s,
-	const struct call_struct *shape, const struct call_struct *option,
-	const struct call_struct *update)
+	const struct call_struct *shape, const struct call_struct *option)
 {
 	const double work = (double)n->in[PARAM]->numel * 40;
 	const int64_t parts = means_bytes(s), rate = parts + parts_bytes(s);
@@ -132,7 +131,7 @@ static enum status call_step(struct emit *e, const struct node *n, const struct 
 			   .work = work,
 			   .args = CALL_ARGS(ARG_Y(0), ARG_X(PARAM), ARG_X(GRAD), k.row, k.column,
 				   k.mean, k.square, ARG_SCRATCH(rate), ARG_X(LR), ARG_X(CONTROL),
-				   ARG_STRUCT(shape), ARG_STRUCT(update), ARG_STRUCT(option))});
+				   ARG_STRUCT(shape), ARG_STRUCT(option))});
 }
 
 /* PyTorch's None: the type's epsilon. */
@@ -151,11 +150,12 @@ static enum status adafactor_emit(struct emit *e, const struct node *n)
 	const struct call_struct option = {"struct adafactor", "o",
 		CALL_FIELDS({"beta2_decay", ARG_DOUBLE(node_option(n, "beta2_decay"))},
 			{"eps2", ARG_DOUBLE(node_option(n, "eps2"))},
-			{"d", ARG_DOUBLE(node_option(n, "d"))}, {"eps1", ARG_REAL(first_eps(n))})};
-	struct call_field field[UPDATE_FIELDS];
-	const struct call_struct update = update_struct(n, true, field);
+			{"d", ARG_DOUBLE(node_option(n, "d"))},
+			{"decay", ARG_DOUBLE(node_option(n, "weight_decay"))},
+			{"maximize", ARG_INT(node_option(n, "maximize") != 0)},
+			{"eps1", ARG_REAL(first_eps(n))})};
 	TRY(call_means(e, n, &s, &shape, &option));
-	TRY(call_step(e, n, &s, &shape, &option, &update));
+	TRY(call_step(e, n, &s, &shape, &option));
 	return update_average(e, n);
 }
 
@@ -171,20 +171,19 @@ static enum status adafactor_build(
 
 /* clang-format off */
 #define ADAFACTOR_OPTIONS                                                                          \
-	OPTIONS(OPT_LR(1e-2), {.name = "beta2_decay", .value = -0.8, .low = -HUGE_VAL},            \
-		{.name = "eps1", .value = -1, .low = 0, .high = HUGE_VAL}, OPT_POSITIVE("eps2", 1e-3), \
-		{.name = "d", .value = 1, .low = 1, .high = HUGE_VAL},                             \
-		OPT_POSITIVE("weight_decay", 0), OPT_SWITCH("maximize"))
+	OPTIONS(RATE(1e-2), {.name = "beta2_decay", .value = -0.8, .low = -HUGE_VAL},              \
+		{.name = "eps1", .value = -1, .low = 0, .high = HUGE_VAL}, POSITIVE("eps2", 1e-3), \
+		{.name = "d", .value = 1, .low = 1, .high = HUGE_VAL}, DECAY(0), MAXIMIZE)
 /* clang-format on */
 
 const struct op_def ops_adafactor[] = {
-	WHOLE_UPDATE("stint.AdafactorUpdate", "adafactor", adafactor_infer,
+	WHOLE_UPDATE("stint.AdafactorUpdate", "adafactor", adafactor_infer, adafactor_emit,
+		ADAFACTOR_OPTIONS,
 		STATES({.name = "row_var", .shape = STATE_ROWS},
 			{.name = "col_var", .shape = STATE_COLUMNS}),
-		adafactor_build, adafactor_emit, ADAFACTOR_OPTIONS, .cost = adafactor_cost,
-		.workspace = adafactor_workspace),
-	WHOLE_UPDATE("stint.AdafactorVectorUpdate", NULL, adafactor_infer,
-		STATES({.name = "variance", .exact = true}), NULL, adafactor_emit,
-		ADAFACTOR_OPTIONS, .cost = adafactor_cost, .workspace = adafactor_workspace),
+		adafactor_build, .cost = adafactor_cost, .workspace = adafactor_workspace),
+	WHOLE_UPDATE("stint.AdafactorVectorUpdate", NULL, adafactor_infer, adafactor_emit,
+		ADAFACTOR_OPTIONS, STATES({.name = "variance", .exact = true}), NULL,
+		.cost = adafactor_cost, .workspace = adafactor_workspace),
 	{0},
 };

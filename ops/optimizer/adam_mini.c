@@ -14,23 +14,17 @@ static enum status mini_emit(struct emit *e, const struct node *n)
 	const struct tensor *x = n->in[PARAM];
 	const bool turned = n->op->variant == COLUMNS;
 	const struct call_struct option = {"struct adam_mini", "o",
-		CALL_FIELDS(UPDATE_WIDE(n, beta1), UPDATE_WIDE(n, beta2), UPDATE_BETAS(n),
-			UPDATE_FIELD(n, eps), {"rows", ARG_SIZE(x->dim[0])},
-			{"columns", ARG_SIZE(x->dim[1])}, {"turned", ARG_INT(turned)})};
-	const struct call_value bias = {"struct adam_bias", "bias", "adam_mini_bias",
-		CALL_ARGS(ARG_X(LR), ARG_X(CONTROL), ARG_STRUCT(&option))};
+		CALL_FIELDS({"beta2", ARG_REAL(node_option(n, "beta2"))},
+			{"rest2", ARG_REAL(1 - node_option(n, "beta2"))},
+			{"rows", ARG_SIZE(x->dim[0])}, {"columns", ARG_SIZE(x->dim[1])},
+			{"turned", ARG_INT(turned)})};
 	TRY(call_kernel(e, &(struct kernel_call){.file = "adam_mini.h",
 				   .function = "adam_mini_means",
 				   .turns = x->dim[turned],
 				   .work = (double)x->numel * 2,
 				   .args = CALL_ARGS(ARG_Y(2), ARG_X(GRAD), ARG_X(CONTROL),
 					   ARG_X(STATE1), ARG_STRUCT(&option))}));
-	return update_call(e, n,
-		&(struct update_kernel){.file = "adam_mini.h",
-			.function = "adam_mini",
-			.option = &option,
-			.before = &bias,
-			.decoupled = true});
+	return update_emit(e, n);
 }
 
 static enum status mini_build(struct graph *g, const struct op_def *op, const struct update_of *u)
@@ -44,16 +38,21 @@ static enum status mini_build(struct graph *g, const struct op_def *op, const st
 	return graph_update(g, op, u, &n);
 }
 
-#define MINI_OPTIONS                                                                               \
-	OPTIONS(OPT_LR(1e-3), OPT_BETA("beta1", 0.9), OPT_BETA("beta2", 0.999),                    \
-		OPT_POSITIVE("eps", 1e-8), OPT_POSITIVE("weight_decay", 0))
+/* vmean is of one output */
+#define MINI(ours, spec, which, shaped, built)                                                     \
+	{                                                                                          \
+		UPDATE(ours, 0, update_infer, mini_emit,                                           \
+			OPTIONS(RATE(1e-3), BETAS(0.9, 0.999), EPS(1e-8), DECAY(0)), spec,         \
+			STATES({.name = "exp_avg"}, {.name = "vmean", .shape = shaped}),           \
+			ONCE(MOMENT_BIAS),                                                         \
+			EACH({"exp_avg", "lerp_real(exp_avg, g, 1 - beta1)"},                      \
+				{"p", "p - rate * exp_avg / (SQRT(vmean) / root + eps)"}),         \
+			.decoupled = true, .build = built),                                        \
+			.work = 30, .variant = which, UPDATE_PAIRS                                 \
+	}
 
 const struct op_def ops_adammini[] = {
-	WHOLE_UPDATE("stint.AdamMiniUpdate", "adam-mini", update_infer,
-		STATES({.name = "exp_avg"}, {.name = "vmean", .shape = STATE_ROWS}), mini_build,
-		mini_emit, MINI_OPTIONS, .work = 30, .variant = ROWS),
-	WHOLE_UPDATE("stint.AdamMiniColumnsUpdate", NULL, update_infer,
-		STATES({.name = "exp_avg"}, {.name = "vmean", .shape = STATE_COLUMNS}), NULL,
-		mini_emit, MINI_OPTIONS, .work = 30, .variant = COLUMNS),
+	MINI("stint.AdamMiniUpdate", "adam-mini", ROWS, STATE_ROWS, mini_build),
+	MINI("stint.AdamMiniColumnsUpdate", NULL, COLUMNS, STATE_COLUMNS, NULL),
 	{0},
 };

@@ -8,15 +8,6 @@
 
 enum { LEAST = 4096 };
 
-static enum status adam8_emit(struct emit *e, const struct node *n)
-{
-	return update_adam(e, n,
-		(struct update_kernel){.file = "adam8.h",
-			.function = "adam8",
-			.decoupled = true,
-			.block = OP_STATE_BLOCK});
-}
-
 static enum status adam8_build(struct graph *g, const struct op_def *op, const struct update_of *u)
 {
 	struct node *n;
@@ -24,15 +15,15 @@ static enum status adam8_build(struct graph *g, const struct op_def *op, const s
 					 : graph_update(g, op, u, &n);
 }
 
+/* clang-format off */
 const struct op_def ops_eightbit[] = {
-	WHOLE_UPDATE("stint.AdamW8bitUpdate", "adamw8bit", update_infer,
-		STATES({.name = "exp_avg", .shape = STATE_CODES},
-			{.name = "exp_avg_sq", .shape = STATE_CODES},
-			{.name = "exp_avg_absmax", .shape = STATE_SCALES},
-			{.name = "exp_avg_sq_absmax", .shape = STATE_SCALES}),
-		adam8_build, adam8_emit,
-		OPTIONS(OPT_LR(1e-3), OPT_BETA("beta1", 0.9), OPT_BETA("beta2", 0.999),
-			OPT_POSITIVE("eps", 1e-8), OPT_POSITIVE("weight_decay", 0.01)),
-		.work = 150),
+	RULE("stint.AdamW8bitUpdate", 0, update_infer, update_emit, "adamw8bit", 150,
+		OPTIONS(RATE(1e-3), BETAS(0.9, 0.999), EPS(1e-8), DECAY(0.01)),
+		STATES({.name = "exp_avg", .shape = STATE_CODES}, {.name = "exp_avg_sq", .shape = STATE_CODES, .positive = true},
+			{.name = "exp_avg_absmax", .shape = STATE_SCALES}, {.name = "exp_avg_sq_absmax", .shape = STATE_SCALES}),
+		ONCE(MOMENT_BIAS),
+		EACH(MOMENT_LINES, {"p", "p - rate * exp_avg / (SQRT(exp_avg_sq) / root + eps)"}),
+		.decoupled = true, .build = adam8_build),
 	{0},
 };
+/* clang-format on */

@@ -29,18 +29,17 @@ static enum status muon_infer(struct graph *g, struct node *n)
 static enum status muon_emit(struct emit *e, const struct node *n)
 {
 	const struct call_struct option = {"struct muon", "o",
-		CALL_FIELDS(UPDATE_FIELD(n, momentum), UPDATE_REST(n, "rest", "momentum"),
-			{"nesterov", ARG_INT(node_option(n, "nesterov") != 0)})};
-	struct call_field field[UPDATE_FIELDS];
-	const struct call_struct update = update_struct(n, true, field);
-	return call_kernel(
-		e, &(struct kernel_call){.file = "muon.h",
-			   .function = "muon_direction",
-			   .turns = n->out[0]->numel,
-			   .work = (double)n->out[0]->numel * 4,
-			   .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(GRAD),
-				   ARG_SIZE(n->out[0]->numel), ARG_X(CONTROL), ARG_X(STATE0),
-				   ARG_STRUCT(&update), ARG_STRUCT(&option))});
+		CALL_FIELDS({"momentum", ARG_REAL(node_option(n, "momentum"))},
+			{"rest", ARG_REAL(1 - node_option(n, "momentum"))},
+			{"nesterov", ARG_INT(node_option(n, "nesterov") != 0)},
+			{"key", ARG_SIZE(op_state_key(n))})};
+	return call_kernel(e, &(struct kernel_call){.file = "muon.h",
+				      .function = "muon_direction",
+				      .turns = n->out[0]->numel,
+				      .work = (double)n->out[0]->numel * 4,
+				      .args = CALL_ARGS(ARG_Y(0), ARG_Y(1), ARG_X(GRAD),
+					      ARG_SIZE(n->out[0]->numel), ARG_X(CONTROL),
+					      ARG_X(STATE0), ARG_STRUCT(&option))});
 }
 
 /* --- A matrix over its norm --- */
@@ -107,17 +106,6 @@ static struct tensor *iterate(struct graph *g, struct tensor *x, const double *k
 
 /* --- The parameter --- */
 
-static enum status step_emit(struct emit *e, const struct node *n)
-{
-	const struct call_struct option = {"struct muon_step", "o",
-		CALL_FIELDS({"ratio", ARG_DOUBLE(node_float(n, "ratio", 1))})};
-	return update_call(e, n,
-		&(struct update_kernel){.file = "muon.h",
-			.function = "muon_step",
-			.option = &option,
-			.decoupled = true});
-}
-
 enum { ORIGINAL, MATCH_RMS_ADAMW, SPECTRAL_UNCLAMPED };
 
 /* PyTorch's adjust_lr_fn. */
@@ -169,20 +157,21 @@ static enum status muon_build(struct graph *g, const struct op_def *op, const st
 	return x ? build_step(g, u, first, x) : g->failed;
 }
 
-static const struct op_option muon_options[] = {OPT_LR(1e-3), OPT_POSITIVE("weight_decay", 0.1),
-	OPT_POSITIVE("momentum", 0.95), {.name = "nesterov", .value = 1, .high = 1},
-	{.name = "ns_coefficients", .list = true}, OPT_POSITIVE("eps", 1e-7),
+static const struct op_option muon_options[] = {RATE(1e-3), DECAY(0.1), POSITIVE("momentum", 0.95),
+	SWITCH("nesterov", 1), {.name = "ns_coefficients", .list = true}, POSITIVE("eps", 1e-7),
 	{.name = "ns_steps", .value = 5, .high = 99},
 	{.name = "adjust_lr_fn", .words = "original match_rms_adamw spectral_unclamped"},
-	{.name = "use_muon", .value = 1, .high = 1}, OPT_BETA("beta1", 0.9),
-	OPT_BETA("beta2", 0.999), OPT_POSITIVE("adamw_eps", 1e-8), {.name = NULL}};
+	SWITCH("use_muon", 1), BETAS(0.9, 0.999), POSITIVE("adamw_eps", 1e-8), {.name = NULL}};
 static const struct op_option mix_options[] = {
 	{.name = "first", .value = 1}, {.name = "second", .value = 1}, {.name = NULL}};
+static const struct op_option step_options[] = {
+	DECAY(0), {.name = "ratio", .value = 1}, {.name = NULL}};
 static const struct op_state none[] = {{.name = NULL}};
 
 const struct op_def ops_muon[] = {
-	UPDATE_OF("stint.MuonUpdate", "muon", 0, muon_infer, STATES({.name = "momentum_buffer"}),
-		muon_build, muon_emit, muon_options, .npair = 1, .pair = {{1, STATE0}}),
+	{UPDATE("stint.MuonUpdate", 0, muon_infer, muon_emit, muon_options, "muon",
+		 STATES({.name = "momentum_buffer"}), .build = muon_build),
+		.npair = 1, .pair = {{1, STATE0}}},
 	{.name = "stint.MuonNormal",
 		.min_in = 1,
 		.traits = OP_STOP,
@@ -198,7 +187,8 @@ const struct op_def ops_muon[] = {
 		.expr = muon_mix_expr,
 		.ref = muon_mix_ref,
 		.option = mix_options},
-	WHOLE_UPDATE("stint.MuonStep", NULL, update_infer, none, NULL, step_emit, NULL,
-		.role = ROLE_UPDATE_END),
+	{UPDATE("stint.MuonStep", 0, update_infer, update_emit, step_options, NULL, none,
+		 ONCE({"rate", "lr * ratio"}), EACH({"p", "p - rate * g"}), .decoupled = true),
+		UPDATE_PAIRS, .role = ROLE_UPDATE_END},
 	{0},
 };

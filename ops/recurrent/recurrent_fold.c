@@ -145,7 +145,8 @@ enum status recurrent_fold(struct graph *g, const struct node *n, void *const *o
 	w.c = w.h + p->hidden;
 	for (int64_t b = 0; node_input(n, 4) && b < p->batch; b++)
 		if (tensor_int(n->in[4], b) < 0 || tensor_int(n->in[4], b) > p->steps)
-			return node_fail(g, n, NULL, "sequence_lens has %" PRId64 ", of %" PRId64,
+			return node_fail(g, n, NULL,
+				"sequence_lens has %" PRId64 ", where there are %" PRId64 " steps",
 				tensor_int(n->in[4], b), p->steps);
 	for (w.d = 0; w.d < p->directions; w.d++)
 		for (w.b = 0; w.b < p->batch; w.b++)

@@ -72,8 +72,8 @@ static enum status known(struct graph *g, const struct node *n, int k, int count
 		return node_fail(
 			g, n, NULL, "its %s ('%s') are not known at compile time", what, t->name);
 	if (t->numel != count)
-		return node_fail(
-			g, n, NULL, "has %" PRId64 " %s for %d axes", t->numel, what, count);
+		return node_fail(g, n, NULL, "has %" PRId64 " %s where there are %d axes", t->numel,
+			what, count);
 	*out = t;
 	return ST_OK;
 }
@@ -152,7 +152,8 @@ static enum status read_axis_sizes(struct graph *g, const struct node *n, struct
 		TRY(known(g, n, 3, count, "sizes", &sizes));
 	}
 	if (list && (list->n != count || (list->kind != ATTR_FLOATS && list->kind != ATTR_INTS)))
-		return node_fail(g, n, NULL, "has %d scales for %d axes", list->n, count);
+		return node_fail(
+			g, n, NULL, "has %d scales where there are %d axes", list->n, count);
 	if (!scales && !sizes && !list)
 		return node_fail(g, n, NULL, "has neither scales nor sizes");
 	for (int k = 0; k < x->rank; k++)
@@ -389,6 +390,7 @@ const struct op_def ops_resize[] = {
 		.until = 11, /* deprecated at 10: files carry it on */
 		.min_in = 1,
 		.max_in = 2,
+		.known = 2, /* scales */
 		.infer = resize_infer,
 		.lower = resize_lower,
 		.example = upsample_examples},
@@ -397,6 +399,7 @@ const struct op_def ops_resize[] = {
 		.since = 10,
 		.until = 11,
 		.min_in = 2,
+		.known = 2,
 		.infer = resize_infer,
 		.lower = resize_lower,
 		.example = old_examples},
@@ -405,7 +408,7 @@ const struct op_def ops_resize[] = {
 		.since = 11,
 		.min_in = 1,
 		.max_in = 4,
-		.known = 8,
+		.known = 14, /* roi, scales, sizes */
 		.infer = resize_infer,
 		.lower = resize_lower,
 		.example = resize_examples},

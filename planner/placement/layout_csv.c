@@ -17,7 +17,8 @@ struct reader {
 	const char *file;
 	struct diag *d;
 	int column[COLUMNS]; /* where each column stands, -1 where it does not */
-	bool bad, nomem;
+	int faults;
+	bool nomem;
 };
 
 static void fault(struct reader *r, int line, const char *fmt, ...)
@@ -25,14 +26,14 @@ static void fault(struct reader *r, int line, const char *fmt, ...)
 
 static void fault(struct reader *r, int line, const char *fmt, ...)
 {
-	char node[32];
-	snprintf(node, sizeof node, "line %d", line);
-	struct where w = {.file = r->file, .node = node};
+	char why[512];
+	const int n = snprintf(why, sizeof why, "line %d: ", line);
 	va_list ap;
 	va_start(ap, fmt);
-	diag_vfail(r->d, ST_INVALID, &w, NULL, fmt, ap);
+	vsnprintf(why + n, sizeof why - (size_t)n, fmt, ap);
 	va_end(ap);
-	r->bad = true;
+	diag_fail(r->d, ST_INVALID, &(struct where){.file = r->file}, NULL, "%s", why);
+	r->faults++;
 }
 
 /* Cut a line at its commas, in place. */
@@ -86,12 +87,15 @@ static void read_line(struct reader *r, char *text, int line, struct layout_tabl
 			return;
 		}
 	struct layout_buffer *b = &t->b[t->n];
+	const int before = r->faults;
 	b->lower = number(r, line, field[r->column[C_LOWER]], C_LOWER);
 	b->upper = number(r, line, field[r->column[C_UPPER]], C_UPPER);
 	b->size = number(r, line, field[r->column[C_SIZE]], C_SIZE);
 	b->fixed = r->column[C_OFFSET] >= 0 && field[r->column[C_OFFSET]][0];
 	if (b->fixed)
 		b->offset = number(r, line, field[r->column[C_OFFSET]], C_OFFSET);
+	if (r->faults > before)
+		return;
 	if (b->upper <= b->lower || b->lower < INT64_MIN / 4 || b->upper > INT64_MAX / 4)
 		fault(r, line, "lifetime [%" PRId64 ", %" PRId64 ") is empty", b->lower, b->upper);
 	if (b->size < 0 || b->offset < 0)
@@ -166,17 +170,17 @@ enum status layout_csv_parse(struct arena *a, const char *text, size_t len, cons
 		line_of[out->n] = line + 1;
 		if (line > 0 && *s)
 			read_line(&r, s, line + 1, out);
-		if (line == 0 && r.bad)
+		if (line == 0 && r.faults)
 			break;
 		s = end;
 	}
-	if (!r.bad && !r.nomem)
+	if (!r.faults && !r.nomem)
 		check_ids(&r, out, line_of);
 	if (r.nomem)
 		return diag_nomem(d);
-	if (!r.bad)
+	if (!r.faults)
 		check_total(&r, out, line_of);
-	return r.bad ? ST_INVALID : ST_OK;
+	return r.faults ? ST_INVALID : ST_OK;
 }
 
 enum status layout_csv_read(

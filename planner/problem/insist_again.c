@@ -189,6 +189,7 @@ static bool rewrite(const struct twins *w, struct problem_op *op, bool outputs, 
 	}
 	op->choice = choice;
 	op->pair = pair;
+	op->when = op->when ? 1 + mapped(w, op->when - 1) : 0;
 	return true;
 }
 

@@ -2,6 +2,7 @@
 #include "planner/plan.h"
 #include "planner/problem/idmap.h"
 #include "planner/problem/json_text.h"
+#include "planner/problem/loop_facts.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -30,6 +31,26 @@ static void print_step(const struct problem *p, const struct plan_step *s, struc
 		text_add(out, "{\"op\":%" PRId64, op->id);
 	if (op->has_choices)
 		text_add(out, ",\"choice\":%d", s->choice);
+	if (op->when) {
+		text_puts(out, ",\"when\":");
+		json_text_string(out, p->tensor[op->when - 1].name);
+	}
+}
+
+/* Of the ops that are loops what the graph says, for who reads a plan alone. */
+static void print_loops(const struct problem *p, struct text *out)
+{
+	bool any = false;
+	for (int o = 0; o < p->nop; o++) {
+		if (!p->op[o].loop)
+			continue;
+		text_add(out, "%s{\"op\":%" PRId64 ",", any ? ",\n" : "],\n\"loops\":[\n",
+			p->op[o].id);
+		loop_print(p->op[o].loop, false, out);
+		text_puts(out, "}");
+		any = true;
+	}
+	text_puts(out, any ? "\n" : "");
 }
 
 static void print_bytes(struct text *out, int64_t bytes)
@@ -78,6 +99,7 @@ void plan_print(const struct problem *p, const struct plan *plan, struct text *o
 		print_buffer(p, &plan->buffer[i], out);
 		text_puts(out, i + 1 < plan->nbuffer ? ",\n" : "\n");
 	}
+	print_loops(p, out);
 	text_puts(out, "]}\n");
 }
 
@@ -104,11 +126,14 @@ static void fault(struct reader *r, const char *fmt, ...)
 	r->bad = true;
 }
 
+/* Of entry i of a list of `what`; NULL: of the plan itself. */
 static int64_t whole(struct reader *r, const json_t *o, const char *key, const char *what, int i)
 {
 	const json_t *v = json_object_get(o, key);
-	if (!json_is_integer(v))
+	if (!json_is_integer(v) && what)
 		fault(r, "%s %d: \"%s\" is not a whole number", what, i, key);
+	else if (!json_is_integer(v))
+		fault(r, "\"%s\" is not a whole number", key);
 	return json_integer_value(v);
 }
 
@@ -155,6 +180,15 @@ static int step_op(struct reader *r, const json_t *e, int i)
 	return -1;
 }
 
+/* "when" is a name, for people: the graph says by an id what it is. */
+static void check_when(struct reader *r, const json_t *e, int i, const struct problem_op *op)
+{
+	const json_t *when = json_object_get(e, "when");
+	if (when && (!json_is_string(when) || !op->when))
+		fault(r, "step %d: \"when\" is %s", i,
+			op->when ? "not a string" : "of an op that always runs");
+}
+
 static void read_steps(struct reader *r, const json_t *list, struct plan *plan)
 {
 	int *runs = arena_alloc(r->a, (size_t)r->p->nop + 1, sizeof *runs);
@@ -177,6 +211,7 @@ static void read_steps(struct reader *r, const json_t *list, struct plan *plan)
 			st->choice = (int)json_integer_value(choice);
 		else if (r->p->op[st->op].has_choices)
 			fault(r, "step %d: \"choice\" is missing", i);
+		check_when(r, e, i, &r->p->op[st->op]);
 		st->run = runs[st->op]++;
 	}
 }
@@ -218,6 +253,30 @@ static const json_t *array_under(struct reader *r, const json_t *root, const cha
 	return list;
 }
 
+/* What the plan says of loops is what the graph does. */
+static void read_loops(struct reader *r, const json_t *root)
+{
+	int n;
+	const json_t *list = json_object_get(root, "loops") ? array_under(r, root, "loops", &n)
+							    : NULL;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *e = json_array_get(list, i);
+		const int o = find_id(r, &r->ops, json_object_get(e, "op"), "loop", (int)i);
+		if (o < 0)
+			continue;
+		const char *keeps = json_string_value(json_object_get(e, "keeps"));
+		struct problem_loop x = r->p->op[o].loop ? *r->p->op[o].loop
+							 : (struct problem_loop){.turns = -1};
+		bool same = keeps && strcmp(keeps, problem_keeps_name[x.keeps]) == 0;
+		for (int k = 0; k < LOOP_NUMBERS; k++)
+			same &= whole(r, e, loop_number_name[k], "loop", (int)i) ==
+				*loop_number(&x, k);
+		if (!same)
+			fault(r, "loop %zu: the graph says another of op %" PRId64, i,
+				r->p->op[o].id);
+	}
+}
+
 static void read_plan(struct reader *r, const json_t *root, struct plan *plan)
 {
 	const json_t *budget = json_object_get(root, "budget_bytes");
@@ -234,8 +293,8 @@ static void read_plan(struct reader *r, const json_t *root, struct plan *plan)
 		return;
 	}
 	plan->feasible = true;
-	plan->arena_bytes = whole(r, root, "arena_bytes", "plan", 0);
-	plan->peak_bytes = whole(r, root, "peak_bytes", "plan", 0);
+	plan->arena_bytes = whole(r, root, "arena_bytes", NULL, 0);
+	plan->peak_bytes = whole(r, root, "peak_bytes", NULL, 0);
 	const json_t *cost = json_object_get(root, "cost");
 	plan->cost_once = number(r, cost, "once");
 	plan->cost_total = number(r, cost, "total");
@@ -248,6 +307,7 @@ static void read_plan(struct reader *r, const json_t *root, struct plan *plan)
 	read_steps(r, steps, plan);
 	if (!r->nomem)
 		read_buffers(r, buffers, plan);
+	read_loops(r, root);
 }
 
 static bool index_ids(struct reader *r)

@@ -1,6 +1,7 @@
 /* What a problem must satisfy, whoever made it. */
 #include "planner/problem/problem.h"
 #include "planner/problem/idmap.h"
+#include "planner/problem/loop_facts.h"
 #include "planner/problem/transfer.h"
 
 #include <math.h>
@@ -289,10 +290,34 @@ static void check_transfer(struct validation *v, int o)
 			v->p->op[o].offloads ? "offload" : "fetch");
 }
 
+/* Requires that tensors and the op's choices are checked. */
+static void check_loop(struct validation *v, int o)
+{
+	const char *why = v->p->op[o].loop && !v->bad ? loop_fault(v->p, o) : NULL;
+	if (why)
+		fault(v, v->p->op[o].name, why, "cannot be such a \"loop\"");
+}
+
+/* What says whether an op runs is read before it does, whichever way that is. */
+static void check_when(struct validation *v, int o)
+{
+	const struct problem_op *op = &v->p->op[o];
+	for (int c = 0; op->when && c < op->nchoice; c++) {
+		const struct problem_choice *way = &op->choice[c];
+		int i = 0;
+		while (i < way->nin && way->in[i] != op->when - 1)
+			i++;
+		if (i == way->nin) {
+			fault(v, op->name, "list it under \"inputs\"",
+				"\"when\" is a tensor that the op does not read");
+			return;
+		}
+	}
+}
+
 static void check_ops(struct validation *v)
 {
 	const struct problem *p = v->p;
-	double cost = 0;
 	int64_t workspace = 0;
 	for (int o = 0; o < p->nop; o++) {
 		const struct problem_op *op = &p->op[o];
@@ -307,17 +332,16 @@ static void check_ops(struct validation *v)
 				"an update op runs exactly once");
 		check_repeats(v, o);
 		check_transfer(v, o);
+		check_when(v, o);
 		for (int k = 0; k < op->nchoice; k++) {
 			check_choice(v, o, &op->choice[k]);
-			cost += op->choice[k].cost;
 			if (!size_add(workspace, op->choice[k].workspace, &workspace))
 				workspace = INT64_MAX;
 		}
 		for (int i = 0; i < op->npair; i++)
 			check_pair(v, o, i);
+		check_loop(v, o);
 	}
-	if (!(cost < 1e250) && !v->bad)
-		fault(v, NULL, NULL, "the costs of all ops add up to %g", cost);
 	if (workspace > INT64_MAX / 8 && !v->bad)
 		fault(v, NULL, NULL,
 			"the workspaces of all ops add up to more than can be counted");

@@ -38,6 +38,26 @@ struct problem_choice {
 	double roofline;     /* where `kernel` is known: the cost by committed constants */
 };
 
+/* What is kept of a loop for its backward pass: nothing is asked for; values inside turns that it
+ * reads; carries after each turn; carries in places, at turns that Revolve's schedule says. */
+enum problem_keeps { KEEPS_NOTHING, KEEPS_INSIDE, KEEPS_CARRIES, KEEPS_PLACES };
+extern const char *const problem_keeps_name[4];
+
+/* Of an op that is all turns of a loop, or of its backward pass: for people, to a plan it is an op
+ * like others (planner/problem/loop_facts.h). */
+struct problem_loop {
+	int64_t turns;
+	bool ends_early; /* data say when: these are the most */
+	enum problem_keeps keeps;
+	int64_t places;     /* KEEPS_PLACES: so many carries at once; 0 */
+	int64_t again;      /* turns that a backward pass goes forward again to where carries are
+			       not kept */
+	int64_t turn_bytes; /* of the op's workspace, what one turn needs */
+	int64_t kept_bytes; /* what a backward pass reads of what is kept for it */
+	int64_t nat;        /* KEEPS_PLACES, of a backward pass: */
+	const int64_t *at;  /* the turns before which carries are kept when it begins, ascending */
+};
+
 struct problem_op {
 	int64_t id;
 	const char *name;
@@ -58,6 +78,9 @@ struct problem_op {
 	int64_t from_disk, to_disk; /* bytes a step that it brings from a file or takes there, and
 				       computes nothing; 0: none */
 	int64_t from_ranks;         /* the same from other processes */
+	const struct problem_loop *loop; /* NULL: it is none */
+	int when; /* 1 + the tensor, an input in all ways, that says in each step whether
+		     this op runs or is passed over; 0: it runs. To a plan it runs */
 };
 
 struct problem {

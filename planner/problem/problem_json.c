@@ -1,6 +1,7 @@
 /* stint-graph-1, read and written. Every fault of a file is reported, not just the first. */
 #include "planner/problem/idmap.h"
 #include "planner/problem/json_text.h"
+#include "planner/problem/loop_facts.h"
 #include "planner/problem/problem.h"
 
 #include <inttypes.h>
@@ -150,8 +151,8 @@ static int *tensor_list(
 	return out;
 }
 
-/* 1 + the tensor that a transfer names under `key`; 0: it has no such key. */
-static int moved_tensor(struct reader *r, const json_t *o, const char *key, const char *name)
+/* 1 + the tensor that an op names under `key`; 0: it has no such key. */
+static int named_tensor(struct reader *r, const json_t *o, const char *key, const char *name)
 {
 	const json_t *v = json_object_get(o, key);
 	return v ? 1 + tensor_by_id(r, v, name, key) : 0;
@@ -230,6 +231,44 @@ static void read_choices(
 	}
 }
 
+/* The turns before which carries are kept. */
+static void read_loop_turns(
+	struct reader *r, const json_t *o, const char *name, struct problem_loop *l)
+{
+	const json_t *list = json_object_get(o, "at");
+	const size_t n = json_array_size(list);
+	int64_t *at = alloc(r, n, sizeof *at);
+	bool whole_ones = !list || json_is_array(list);
+	for (size_t i = 0; at && i < n; i++) {
+		const json_t *v = json_array_get(list, i);
+		whole_ones &= json_is_integer(v);
+		at[i] = json_integer_value(v);
+	}
+	if (!whole_ones)
+		fault(r, name, NULL, "\"at\" of its loop is not a list of turns");
+	l->at = at;
+	l->nat = (int64_t)n;
+}
+
+static const struct problem_loop *read_loop(struct reader *r, const json_t *o, const char *name)
+{
+	const json_t *loop = json_object_get(o, "loop");
+	struct problem_loop *l = loop ? alloc(r, 1, sizeof *l) : NULL;
+	if (!l)
+		return NULL;
+	if (!json_is_object(loop)) {
+		fault(r, name, NULL, "\"loop\" is not an object");
+		return NULL;
+	}
+	*l = (struct problem_loop){
+		.keeps = (enum problem_keeps)word(r, loop, "keeps", name, problem_keeps_name, 4)};
+	for (int k = 0; k < LOOP_NUMBERS; k++)
+		*loop_number(l, k) = whole(r, loop, loop_number_name[k], name, true, 0);
+	l->ends_early = flag(r, loop, "ends_early", name, false);
+	read_loop_turns(r, loop, name, l);
+	return l;
+}
+
 static void read_op(struct reader *r, const json_t *o, int i)
 {
 	static const struct problem_choice nothing;
@@ -254,11 +293,13 @@ static void read_op(struct reader *r, const json_t *o, int i)
 	op->recomputable = flag(r, o, "recomputable", op->name, true) && op->phase != PHASE_UPDATE;
 	op->optional = flag(r, o, "optional", op->name, false);
 	op->waits = flag(r, o, "waits", op->name, false);
-	op->offloads = moved_tensor(r, o, "offload", op->name);
-	op->fetches = moved_tensor(r, o, "fetch", op->name);
+	op->offloads = named_tensor(r, o, "offload", op->name);
+	op->fetches = named_tensor(r, o, "fetch", op->name);
 	op->from_disk = whole(r, o, "from_disk", op->name, false, 0);
 	op->to_disk = whole(r, o, "to_disk", op->name, false, 0);
 	op->from_ranks = whole(r, o, "from_ranks", op->name, false, 0);
+	op->loop = read_loop(r, o, op->name);
+	op->when = named_tensor(r, o, "when", op->name);
 	read_pairs(r, o, op);
 	read_choices(r, o, op, &base);
 	if (r->nomem)
@@ -496,6 +537,13 @@ static void print_op(const struct problem *p, const struct problem_op *op, struc
 		text_add(out, ",\"to_disk\":%" PRId64, op->to_disk);
 	if (op->from_ranks)
 		text_add(out, ",\"from_ranks\":%" PRId64, op->from_ranks);
+	if (op->loop) {
+		text_puts(out, ",\"loop\":{");
+		loop_print(op->loop, true, out);
+		text_puts(out, "}");
+	}
+	if (op->when)
+		text_add(out, ",\"when\":%" PRId64, p->tensor[op->when - 1].id);
 	if (op->has_choices)
 		print_choices(p, op, out);
 	text_puts(out, "}");

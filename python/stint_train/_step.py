@@ -101,6 +101,9 @@ class Step:
         while lib.stint_trainer_array(self._trainer, len(self._held), x):
             self._held.append(_Held(self._trainer, x))
         self._parts = int(lib.stint_trainer_parts(self._trainer))
+        self._outside = 0  # parts of a step that have been forward
+        self._waits = False  # the last of them for its gradients
+        self._gradients: dict[str, Array] = {}
 
     # --- What it holds ---
 
@@ -118,7 +121,12 @@ class Step:
 
     @property
     def target(self) -> Array | None:
-        return next(iter(self._values(lib.STINT_KIND_TARGET).values()), None)
+        return next(iter(self.targets.values()), None)
+
+    @property
+    def targets(self) -> dict[str, Array]:
+        """Of several losses each one's, by name."""
+        return self._values(lib.STINT_KIND_TARGET)
 
     def parameters(self) -> dict[str, Array]:
         """By the model's names: views of the arena, to be read and written. Those that were frozen when the step was compiled
@@ -172,6 +180,14 @@ class Step:
             raise ValueError(f"as many rows of each {what}, not {sorted(counts)}")
         return max(counts, default=0)
 
+    def losses(self) -> dict[str, float]:
+        """Each of the losses whose sum is trained, in the last step or evaluation, before its weight; NaN: there was none."""
+        x, out = ffi.new("struct stint_loss *"), dict[str, float]()
+        with self._lock:
+            while lib.stint_trainer_loss(self._trainer, len(out), x):
+                out[text(x.name)] = float(x.value)
+        return out
+
     def _with_target(self, x: Data | None, y: Any, call: str) -> None:
         """New inputs with the last batch's targets are a mistake."""
         if x is not None and y is None and (target := self._of(lib.STINT_KIND_TARGET)):
@@ -196,6 +212,47 @@ class Step:
             rate = lr if lr is not None else self._rates.now() if self._rates else lib.stint_trainer_rate(self._trainer)
             check("trainer", lib.stint_trainer_train(self._trainer, rate, loss), self._trainer)
         return float(loss[0])
+
+    def forward(self, x: Data | None = None) -> dict[str, Array]:
+        """The first part of a step whose loss is computed here (loss="outside:NAME"): the outputs that it is of, by name, in place,
+        as they are until step.backward. Of a batch in parts (micro-batches) of the next part's rows, one forward and one backward each."""
+        with self._lock:
+            if self._outside and x is not None and not self._waits:
+                raise ValueError("the batch goes on with its next part: forward() without x")
+            if not self._outside:
+                self._feed(x, None, None)
+            check("trainer", lib.stint_trainer_forward(self._trainer), self._trainer)
+            self._waits = True
+            value, gradient = ffi.new("struct stint_array *"), ffi.new("void **")
+            values: dict[str, Array] = {}
+            self._gradients = {}
+            while lib.stint_trainer_outside(self._trainer, len(values), value, gradient):
+                held = _Held(self._trainer, value)
+                values[held.name] = held.values()
+                if gradient[0]:
+                    self._gradients[held.name] = np.frombuffer(ffi.buffer(gradient[0], held.bytes), held.dtype).reshape(held.shape)
+            self._outside += 1
+        return values
+
+    def backward(self, gradients: Mapping[str, Any], loss: float = math.nan, lr: float | None = None) -> None:
+        """The second part: `gradients` are those of the loss of the whole batch by each of the outputs that forward gave. `loss` is
+        told by whoever asks for it, and changes nothing."""
+        with self._lock:
+            wanted = self._gradients
+            missing = [name for name in wanted if name not in gradients]
+            unknown = [name for name in gradients if name not in wanted]
+            if self._waits and (missing or unknown):
+                raise ValueError(f"gradients are wanted by {', '.join(map(repr, wanted))}"
+                                 + (f", and there is none by {missing[0]!r}" if missing else f", not by {unknown[0]!r}"))
+            for name, given in gradients.items() if self._waits else ():
+                g = _as_array(given)
+                if g.shape != wanted[name].shape:
+                    raise ValueError(f"the gradient by '{name}' has the shape {wanted[name].shape}, not {g.shape}")
+                np.copyto(wanted[name], g, casting="same_kind")
+            rate = lr if lr is not None else self._rates.now() if self._rates else lib.stint_trainer_rate(self._trainer)
+            check("trainer", lib.stint_trainer_backward(self._trainer, rate, loss), self._trainer)
+            self._outside %= self._parts
+            self._waits = False
 
     @property
     def eval_rows(self) -> int:

@@ -1,6 +1,7 @@
 """Losses, optimizers and schedulers of torch's, in stint's words. torch itself is not imported here: who gives one has it."""
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any, Iterator, Mapping
 
@@ -33,7 +34,7 @@ _FUNCTIONS = {"cross_entropy": "CrossEntropyLoss", "nll_loss": "NLLLoss", "mse_l
               "cosine_embedding_loss": "CosineEmbeddingLoss", "margin_ranking_loss": "MarginRankingLoss", "ctc_loss": "CTCLoss"}
 # Of torch.optim; their options are those that the optimizer has defaults for.
 _OPTIMIZERS = {name: name.lower() for name in ("SGD", "Adam", "AdamW", "Adagrad", "Adadelta", "RMSprop", "Adamax", "NAdam",
-                                               "RAdam", "Adafactor", "Muon")}
+                                               "RAdam", "ASGD", "Adafactor", "Muon")}
 _HOW = {"lr", "foreach", "fused", "capturable", "differentiable"}  # how torch computes the same, and the rate, which changes
 _OWN_MODEL = "let the module's forward compute it, of the targets as a further input, and export that: loss=\"output:NAME\""
 
@@ -73,8 +74,23 @@ def _spelled(name: str, options: Mapping[str, Any]) -> str:
     return name + (":" + ",".join(words) if words else "")
 
 
+def _of_output(words: Any, name: str) -> str:
+    """A loss that reads this output, and is told by its name."""
+    if not isinstance(words, str) or words.rpartition("*")[2].startswith("output:"):
+        raise wrong(f"of the output '{name}' {words!r} is no loss of stint's", "a loss that the model computes goes into a list of losses")
+    marked = re.sub(r"([,:\\])", r"\\\1", name)
+    return f"{words}{',' if ':' in words else ':'}output={marked},name={marked}"
+
+
 def loss_words(loss: Any) -> Any:
-    """Of one of torch.nn's: what --loss takes. What is none of them stays."""
+    """Of one of torch.nn's: what --loss takes; of several, a list or a mapping by outputs, each one's, of a pair the weight before it.
+    What is none of them stays."""
+    if isinstance(loss, Mapping):
+        return [_of_output(loss_words(x), str(name)) for name, x in loss.items()]
+    if isinstance(loss, tuple) and len(loss) == 2 and isinstance(loss[0], (int, float)):
+        return f"{loss[0]}*{loss_words(loss[1])}"
+    if isinstance(loss, (list, tuple)):
+        return [loss_words(x) for x in loss]
     if loss is None or isinstance(loss, str):
         return loss
     if isinstance(loss, type):

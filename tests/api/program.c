@@ -221,6 +221,11 @@ static int train(const char *dir, int steps, const char *out, const char *input,
 		rc = stint_trainer_train(t, stint_trainer_rate(t), &loss);
 	if (rc)
 		return failed(u, rc);
+	/* its only loss is what it trains */
+	struct stint_loss told;
+	if (!stint_trainer_loss(t, 0, &told) || told.weight != 1 || told.value != loss ||
+		stint_trainer_loss(t, 1, &told))
+		abort();
 	snprintf(path, sizeof path, "%s.a", out);
 	rc = stint_trainer_save(t, path);
 	snprintf(path, sizeof path, "%s.b", out);

@@ -747,7 +747,7 @@ static void refused(struct model_test *t, const char *text)
 /* As many layers as the name says: a step of many calls of few kernels. */
 static void layers(struct model_test *t, const char *count)
 {
-	char x[16] = "x", w[16], b[16], h[16], node[40];
+	char x[16] = "x", w[16], b[16], h[16], node[64];
 	const int n = atoi(count);
 	model_input(t, "x", FLOAT_TYPE, "N,8");
 	for (int i = 0; i < n; i++) {

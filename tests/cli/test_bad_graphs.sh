@@ -47,6 +47,39 @@ good()
 good
 planned
 
+# a loop that is one op: o7 has 3 places, of which two are taken, and reads 64 bytes
+loop='"loop":{"keeps":"places","turns":5,"places":3,"again":2,"turn_bytes":0,"kept_bytes":64,"at":[2,4]}'
+with_loop()
+{
+	good
+	sed "0,/\"recomputable\":true/s//&,$loop/" g.json >with.json
+	differ g.json with.json
+	sed "$1" with.json >g.json
+	[ "$1" = p ] || differ with.json g.json
+}
+with_loop 's/"keeps"/"keeps"/;s/"turns":5/"turns":6/'
+planned
+grep -q '"loops":\[' plan.json && grep -q '"op":7,"keeps":"places","turns":6,"places":3' plan.json || fail "no loops in plan.json"
+sed 's/"turns":6/"turns":7/' plan.json >other.json
+expect 3 stint check --graph g.json other.json
+said other.json "loop 0: the graph says another of op 7"
+loop_refused() # SED-EXPRESSION WORD...
+{
+	with_loop "$1"
+	shift
+	refused o7 "$@"
+}
+loop_refused 's/"loop":{[^}]*}/"loop":5/' "\"loop\" is not an object"
+loop_refused 's/"keeps":"places"/"keeps":"most"/' "unknown keeps"
+loop_refused 's/"again":2,//' missing
+loop_refused 's/"at":\[2,4\]/"at":[2,"4"]/' "is not a list of turns"
+loop_refused 's/"again":2/"again":-2/' 'cannot be such a "loop"' "a number of its loop is negative"
+loop_refused 's/"turns":5/"turns":0/' "has no turns"
+loop_refused 's/"places":3/"places":9/' "in other places than its turns have"
+loop_refused 's/"turn_bytes":0/"turn_bytes":8/' "needs more than its workspace"
+loop_refused 's/"kept_bytes":64/"kept_bytes":65/' "more is kept of its loop than it reads"
+loop_refused 's/\[2,4\]/[4,2]/' "not in order"
+
 # sizes and costs
 edited 's/"bytes":128/"bytes":9223372036854775807/' t1 "add up"
 edited 's/"bytes":128/"bytes":1152921504606846976/' t1 "add up"

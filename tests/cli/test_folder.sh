@@ -7,7 +7,7 @@ quick="$base --no-build"
 
 # what stint writes, without the compiler's
 files="Makefile eval-plan.json graph.json kernels model.onnx plan.json safetensors.c safetensors.h safetensors_write.c step.c step_arena.h step_eval.h step_tables.h step_train.h
-	stint_call.h stint_kinds.h stint_links.c stint_links.h stint_machine.h stint_mix.h stint_rt.c stint_rt.h stint_rt_cpu.c stint_rt_device.h stint_schedule.c stint_schedule.h stint_sha256.c stint_sha256.h stint_step.h stint_tree.h weights.safetensors"
+	stint_call.h stint_kinds.h stint_links.c stint_links.h stint_machine.h stint_mix.h stint_outside.c stint_rt.c stint_rt.h stint_rt_cpu.c stint_rt_device.h stint_schedule.c stint_schedule.h stint_sha256.c stint_sha256.h stint_shards.c stint_step.h stint_tree.h weights.safetensors"
 # holds DIR NAME...: these and nothing else, hidden ones included
 holds()
 {

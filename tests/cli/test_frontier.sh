@@ -119,4 +119,21 @@ expect 5 stint frontier --graph none.json
 expect 5 stint frontier --graph graph.json --points 1 -o no/such/f.json
 expect 5 stint frontier --graph graph.json --points 1 --svg no/such/f.svg
 absent x.svg
+
+# loops that are one node: what they keep at each point is told, and each of several has its own where that is cheaper
+model="$SOURCE/tests/models/loops/ends/model.onnx --loss mse --optimizer sgd --portable --threads 2"
+expect 0 stint plan $model --json
+keep_all=$(json_of out arena_bytes)
+expect 0 stint plan $model --budget min --json -o min.json
+least=$(json_of min.json budget_bytes)
+told '"loops":[' '"ends_early":true'
+expect 0 stint frontier $model -o loops.json
+told "loops" "keep" "inside" "carries" " places"
+falls loops.json
+[ "$(json_of loops.json points 0 loops_keep)" = '"inside"' ] || fail "without a budget loops keep other values than those inside turns"
+expect 0 stint plan $model --budget 90% --json
+grep -q "its 24 turns stay a loop; kept for the backward pass: values inside turns" err && grep -q "kept for the backward pass: carries after each turn" err ||
+	fail "all loops keep the same at 90 %"
+awk "BEGIN {exit !($(json_of out cost total) < $(json_of loops.json points 1 cost))}" || fail "and a choice of their own costs no less"
+
 finished

@@ -11,6 +11,7 @@ make_model rounded rounded.onnx
 make_model snake snake.onnx
 cp "$SOURCE/examples/models/mlp.onnx" "$SOURCE/examples/models/cnn.onnx" .
 cp "$SOURCE/tests/models/cases/gates/new/model.onnx" gates.onnx
+cp "$SOURCE/tests/models/loops/turned/model.onnx" turned.onnx
 cp "$SOURCE/tests/models/cases/gpt2/new/model.onnx" gpt2.onnx
 cp "$SOURCE/tests/models/cases/cnn_fresh/new/model.onnx" fresh.onnx
 head -c 400 /dev/zero >low.bin
@@ -20,6 +21,7 @@ make_data label 10 t.npy
 make_data bad-label 10 bad.npy
 make_data index 10 i.npy
 make_data f64 10 wide.npy
+make_data x 10 five.npy 5
 make_rows onehot.npy 3 1 0 0 0 1 0 0 0 1 1 0 0 0 1 0 0 0 1 1 0 0 0 1 0 0 0 1 1 0 0
 : >empty.jsonl
 echo junk >junk.jsonl
@@ -45,6 +47,8 @@ make_rows tokens.npy 8 1 2 0 0 0 0 0 0  2 5 1 0 0 0 0 0  2 2 0 0 0 0 0 0  1 1 1 
 make_rows kind.npy 1 0 2 1 0
 compiled lengths sentence.onnx --loss cross-entropy --dim T=4,8
 compiled trained linear.onnx --loss cross-entropy
+make_model two two.onnx
+compiled several two.onnx --loss cross-entropy:output=y --loss mse:output=z,name=wide
 compiled own own_loss.onnx --loss output:cost
 compiled linked beside.onnx --loss cross-entropy --link-weights --freeze low
 compiled pieces linear.onnx --loss cross-entropy --micro-batch 1 --ranks 2 --shard parameters:1
@@ -52,6 +56,7 @@ expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 
 expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 4 --threads 1 --portable -o one
 expect 0 stint bench one --steps 2 --costs-out costs.json
 cp "$SOURCE/tests/models/branches/mean/model.onnx" mean.onnx
+cp "$SOURCE/tests/models/branches/again/model.onnx" again.onnx
 make_data x 4 four.npy
 make_data label 4 four.t.npy
 echo "batch 4" >options.txt

@@ -74,7 +74,7 @@ for optimizer in adafactor adam-mini muon:adjust_lr_fn=match_rms_adamw muon; do
 	rm -rf whole.saved small.saved
 done
 # w1 has 4 inputs by 16 outputs, w2 16 by 3
-grep -qF "ratio = 2.0}" whole/step.c && grep -qF "ratio = 1.0}" whole/step.c || fail "rates do not go by outputs over inputs"
+grep -qF "const double ratio = 2.0;" whole/step.c && grep -qF "const double ratio = 1.0;" whole/step.c || fail "rates do not go by outputs over inputs"
 grep -qF "muon leaves 2 of 4 parameters to adamw" whole.notes || fail "nothing is told of what muon leaves"
 train mini adam-mini --threads 1 --state-precision bf16
 train halves muon --threads 1 --state-precision bf16 --micro-batch 2 --precision bf16

@@ -20,6 +20,12 @@ static real output[5], gradient[8];
 		}                                                                                  \
 	} while (0)
 
+int stint_bad_call(stint_step *s, int step, int code, const struct stint_step_info *info)
+{
+	snprintf(s->message, sizeof s->message, "%d %s returned %d", step, info->op, code);
+	return STINT_BAD_MACHINE;
+}
+
 int stint_bad_index(stint_step *s, int step, int64_t value, const struct stint_step_info *info)
 {
 	snprintf(s->message, sizeof s->message, "%d %d %s", step, (int)value, info->op);

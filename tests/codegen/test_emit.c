@@ -7,10 +7,12 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "codegen/parts.h"
+#include "graph/op_optimizer.h"
 
 static const struct target two_threads = {.portable = true, .threads = 2};
 
@@ -205,6 +207,100 @@ static void a_text_that_is_no_expression_is_a_bug(void **state)
 	assert_null(e.out.s);
 }
 
+/* --- Optimizers' rules --- */
+
+static void keep_message(void *user, enum diag_level level, const struct where *w,
+	const char *message, const char *hint)
+{
+	(void)level, (void)w, (void)hint;
+	snprintf(user, 200, "%s", message);
+}
+
+/* What emit_update makes of a rule with two states, for parameters of 6 elements. */
+static enum status update_text(
+	const struct op_line *each, double speed, bool product, char said[200], struct text *out)
+{
+	static const struct op_line once[] = {{"rate", "lr / t"}, {"unread", "lr"}, {NULL, NULL}};
+	static const struct op_state state[] = {
+		{.name = "mean"}, {.name = "top", .with = "speed"}, {.name = NULL}};
+	static const struct op_option option[] = {{.name = "lr"}, {.name = "speed"},
+		{.name = "weight_decay", .value = 0.5}, {.name = NULL}};
+	const struct op_optimizer o = {.name = "made", .state = state, .once = once, .each = each};
+	const struct op_def op = {.name = "made", .option = option, .optimizer = &o};
+	const struct attr attr = ATTR_F("speed", speed);
+	struct diag d = {.put = keep_message, .user = said};
+	struct graph g = {.real = DT_F32, .target = &two_threads, .diag = &d, .arena = arena_new()};
+	bool used[16] = {false};
+	struct body_uses uses = {.x = used, .y = used + 10};
+	struct emit e = {.g = &g, .in_place = NOWHERE, .uses = &uses};
+	struct tensor x = SHAPE(DT_F32, 6), one = SHAPE(DT_F32, 1), control = SHAPE(DT_I64, 4),
+		      column = SHAPE(DT_F32, 2), row = SHAPE(DT_F32, 3);
+	struct tensor *in[8] = {&x, product ? NULL : &x, &one, &control, &x, &x};
+	int nin = speed != 0 ? 6 : 5;
+	if (product) {
+		in[nin++] = &column;
+		in[nin++] = &row;
+	}
+	const struct node n = {.op = &op,
+		.nin = nin,
+		.nout = nin - 3,
+		.in = in,
+		.out = in,
+		.nattr = 1,
+		.attr = &attr};
+	const enum status st = emit_update(&e, &n);
+	*out = e.out;
+	arena_free(g.arena);
+	return st;
+}
+
+static void a_rule_is_a_loop(void **state)
+{
+	(void)state;
+	static const struct op_line each[] = {{"mean", "mean + (1 - speed) * g"},
+		{"top", "MAX(top, mean)"}, {"step", "rate * (speed ? top : mean)"},
+		{"unread", "g * g"}, {"p", "p - step"}, {NULL, NULL}};
+	struct text out;
+	char said[200];
+	assert_int_equal(update_text(each, 0, false, said, &out), ST_OK);
+	assert_string_equal(out.s, "\tconst double lr = (double)x2[0];\n"
+				   "\tconst double t = (double)(x3[1] + 1);\n"
+				   "\tconst real rate = R(lr / t);\n"
+				   "\tif (x3[3])\n\t\treturn;\n"
+				   "\tRANGE (6) {\n"
+				   "\t\tEACH\n"
+				   "\t\tfor (int64_t i = from; i < to; i++) {\n"
+				   "\t\t\treal p = x0[i];\n"
+				   "\t\t\treal mean = x4[i];\n"
+				   "\t\t\tconst real g = x1[i] + R(0.5) * p;\n"
+				   "\t\t\tmean = mean + R(1 - 0.0) * g;\n"
+				   "\t\t\tconst real step = rate * (mean);\n"
+				   "\t\t\tp = p - step;\n"
+				   "\t\t\ty1[i] = mean;\n"
+				   "\t\t\ty0[i] = p;\n"
+				   "\t\t}\n\t}\n");
+	text_free(&out);
+	assert_int_equal(update_text(each, 0.25, true, said, &out), ST_OK);
+	assert_non_null(strstr(out.s, "\t\tIN_ROWS (3) {\n"));
+	assert_non_null(strstr(out.s, "const real g = (0 + x6[r] * x7[i - r * 3]) + R(0.5) * p;"));
+	assert_non_null(strstr(out.s, "top = MAX(top, mean);"));
+	assert_non_null(strstr(out.s, "step = rate * (top);"));
+	text_free(&out);
+}
+
+static void a_rule_that_is_none_is_a_bug(void **state)
+{
+	(void)state;
+	static const struct op_line each[] = {{"p", "p - lrate * g"}, {NULL, NULL}};
+	struct text out;
+	char said[200];
+	assert_int_equal(update_text(each, 0, false, said, &out), ST_INTERNAL);
+	assert_string_equal(said,
+		"the record's rule is not understood at \"lrate * g\": no operand, "
+		"option or function");
+	assert_null(out.s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(literals_read_back),
@@ -212,6 +308,7 @@ int main(void)
 		cmocka_unit_test(axes_merge_around_a_broadcast),
 		cmocka_unit_test(scalars_stay_outside), cmocka_unit_test(numbers_are_told),
 		cmocka_unit_test(in_place_has_one_name),
-		cmocka_unit_test(a_text_that_is_no_expression_is_a_bug)};
+		cmocka_unit_test(a_text_that_is_no_expression_is_a_bug),
+		cmocka_unit_test(a_rule_is_a_loop), cmocka_unit_test(a_rule_that_is_none_is_a_bug)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

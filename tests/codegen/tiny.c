@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codegen/emit.h"
+#include "graph/pass.h"
 
 /* --- Operators --- */
 
@@ -189,6 +190,9 @@ static struct graph *model(struct tiny *t, const struct tiny_options *o, bool tr
 	struct tensor *flat = node(t, g, o, "t.flat", "flat", IN(s));
 	struct tensor *p = node(t, g, o, "t.pick", "pick", IN(flat, index));
 	g->loss = node(t, g, o, "t.total", "total", IN(p));
+	const struct loss_term term = {.value = g->loss};
+	g->nterm = 1;
+	g->term = arena_memdup(t->arena, &term, 1, sizeof term);
 	g->noutput = 1;
 	g->output = arena_memdup(t->arena, &p, 1, sizeof p);
 	if (!train)
@@ -314,6 +318,9 @@ static int64_t larger(int64_t a, int64_t b)
 
 enum status tiny_make(struct tiny *t, const struct tiny_options *o)
 {
+	static const struct loss_spec total = {
+		.text = "output:total", .name = "total", .weight = 1};
+	static const struct loss_list losses = {1, &total};
 	*t = (struct tiny){.arena = arena_new(), .diag = {.put = show}};
 	t->target = (struct target){.portable = true, .threads = o->threads};
 	if (o->library) {
@@ -342,7 +349,7 @@ enum status tiny_make(struct tiny *t, const struct tiny_options *o)
 		.train_plan = t->train_plan,
 		.eval_plan = t->eval_plan,
 		.arena_bytes = larger(t->train_plan->arena_bytes, t->eval_plan->arena_bytes),
-		.loss_name = "total",
+		.losses = &losses,
 		.isa_flags = "",
 		.debug_arena = o->debug_arena};
 	return ST_OK;

@@ -109,15 +109,16 @@ static void set_input(stint_step *s, const struct stint_tensor *t, const char *p
 static void set_inputs(stint_step *s, int n, char **path)
 {
 	const struct stint_model *m = &MODEL;
+	const int target = m->nloss ? m->loss->target : -1;
 	int at = 0;
 	for (int i = 0; i < m->nresident; i++)
-		if (m->resident[i].kind == STINT_INPUT && i != m->target) {
+		if (m->resident[i].kind == STINT_INPUT && i != target) {
 			if (at == n)
 				fail("no file", m->resident[i].name);
 			set_input(s, &m->resident[i], path[at++]);
 		}
-	if (m->target >= 0 && at < n)
-		set_input(s, &m->resident[m->target], path[at++]);
+	if (target >= 0 && at < n)
+		set_input(s, &m->resident[target], path[at++]);
 	if (at != n)
 		fail("not an input", path[at]);
 }

@@ -63,6 +63,22 @@ static int blend_gradient(
 		stint_node(c, "Neg", 1, in, 2, out, 0, NULL);
 	if (how(c, "attribute"))
 		stint_node(c, "Neg", 1, in, 1, out, 1, &(struct stint_attribute){.name = NULL});
+	if (how(c, "input"))
+		stint_input(c, -1);
+	if (how(c, "output"))
+		stint_output(c, 5);
+	if (how(c, "list"))
+		stint_node(c, "Neg", 1, NULL, 1, out, 0, NULL);
+	if (how(c, "ints"))
+		stint_ints(c, 3, NULL);
+	if (how(c, "sum"))
+		stint_sum_to(c, in[2], &c->in[0]);
+	if (how(c, "whole")) {
+		stint_node(c, "Cast", 1, &in[2], 1, &dx[1], 1,
+			&(struct stint_attribute){
+				.name = "to", .kind = STINT_ATTRIBUTE_INT, .i = 7});
+		return stint_failed(c);
+	}
 	if (stint_node(c, "test.ops.BlendGrad", 3, in, 2, out, 0, NULL))
 		return stint_failed(c);
 	if (stint_describe(c, out[1], &type) || type.rank != c->in[0].rank)

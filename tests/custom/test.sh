@@ -23,23 +23,29 @@ wrong() # HOW TEXT...
 }
 wrong fail "no way with 2 inputs"
 wrong silent "\`shape\` returned 7 without saying why"
-wrong type "output 0 no type"
-wrong rank "output 0 9 axes"
+wrong type "\`shape\` gives output 0 no type"
+wrong rank "\`shape\` gives output 0 9 axes; 0 to 8 are possible"
 wrong size "axis 0 of output 1 the size -4"
 wrong huge "output 0 a shape that cannot be" "overflows"
 wrong scratch "-1 bytes of scratch"
 wrong flops "flops that are no number"
-wrong build "\`shape\` builds no nodes"
-wrong print "\`shape\` prints no C text"
-wrong handle "12345 is no stint_value"
-wrong operator "cannot make a node Nonsense" "not supported"
-wrong own "stint.ReluGrad is stint's own"
+wrong build "\`shape\` builds no nodes: only \`gradient\` does"
+wrong print "\`shape\` prints no C text: only \`body\` does"
+wrong handle "\`gradient\`: 12345 is no stint_value of this graph"
+wrong operator "its \`gradient\` cannot make a node Nonsense" "not supported"
+wrong own "\`gradient\`: stint.ReluGrad is stint's own; only ONNX's and custom operators stay as they are"
 wrong missing "input 1 of its Mul is missing"
 wrong outputs "Neg has no output 1"
 wrong attribute "attribute 0 of its Neg is not filled in"
+wrong input "\`gradient\` asks for input -1"
+wrong output "\`gradient\` asks for output 5 of 2"
+wrong list "\`gradient\`: stint_node(\"Neg\") lacks a list or a name"
+wrong ints "\`gradient\`: stint_ints has no list"
+wrong sum "\`gradient\`: stint_sum_to: nothing of that shape was broadcast"
+wrong whole "\`gradient\` gives input 1 a gradient that is not real"
 wrong shape "gives input 1, of shape [3], a gradient of [4, 3]"
 wrong nothing "\`body\` prints nothing"
-wrong ws "uses ws, but \`shape\` asks for no scratch"
+wrong ws "\`body\` uses ws, but \`shape\` asks for no scratch"
 make_model blend m.onnx text
 expect 5 stint compile $base --ops more.so -o text
 said "did not compile" "error:"
@@ -79,10 +85,11 @@ refused()
 	bad 3 "$text" -DVERSION=STINT_OPS_VERSION "$@"
 }
 named=".name=\"test.bad.Op\",.min_in=1,.max_in=1,.body=body"
-bad 3 "has no symbol stint_ops_version"
-bad 3 "version 99 of stint_op.h" -DVERSION=99
+bad 3 "has no symbol stint_ops_version: it holds no operators for stint"
+bad 3 "is made for version 99 of stint_op.h; this stint reads" -DVERSION=99
 refused "has no symbol stint_ops:" -DNO_RECORDS
 refused "holds no record" -DEMPTY
+refused "stint_ops has no end" "-DBAD=$named}, [2 ... 10000] = {.name=\"test.bad.Op\""
 refused "is not \"domain.Name\"" '-DBAD=.name="Relu",.min_in=1,.max_in=1,.body=body'
 refused "is not \"domain.Name\"" '-DBAD=.name="my.domain.",.min_in=1,.max_in=1,.body=body'
 refused "domains stint and ai.onnx are taken" '-DBAD=.name="stint.Op",.min_in=1,.max_in=1,.body=body'

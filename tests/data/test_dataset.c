@@ -223,6 +223,9 @@ static void malformed_npy_is_refused(void **state)
 		if (!dataset_open(&d, "bad.npy", message))
 			fail_msg("accepted: %s", bad[i]);
 		assert_non_null(strstr(message, "bad.npy: "));
+		if (i == 0)
+			assert_string_equal(message,
+				"bad.npy: malformed .npy header: the dictionary is missing");
 		assert_null(d.state);
 	}
 }
@@ -326,10 +329,13 @@ static void malformed_idx_is_refused(void **state)
 	for (int k = 0; k < 3;
 		k++) { /* types and ranks that there are not, and dims past all sizes */
 		static const unsigned char at[] = {2, 3, 3}, value[] = {10, 0, 9};
+		static const char *const why[] = {"bad: IDX has no element type 0x0a",
+			"bad: rank 0; 1 to 8 are read", "bad: rank 9; 1 to 8 are read"};
 		memcpy(all, images, sizeof images);
 		all[at[k]] = value[k];
 		scratch_write("bad", all, sizeof images);
 		assert_int_equal(dataset_open(&d, "bad", message), 1);
+		assert_string_equal(message, why[k]);
 	}
 	memset(all, 255, 16);
 	all[0] = all[1] = 0, all[2] = 8, all[3] = 3;
@@ -351,14 +357,42 @@ static void other_files_are_named(void **state)
 	assert_int_equal(dataset_open(&d, "not-there", message), 1);
 	assert_non_null(strstr(message, "not-there"));
 	assert_int_equal(dataset_open(&d, ".", message), 1);
+	assert_string_equal(message, ".: no plain file");
 	scratch_write("text", "hello world", 11);
 	assert_int_equal(dataset_open(&d, "text", message), 1);
-	assert_non_null(strstr(message, "neither"));
+	assert_string_equal(message, "text: neither .npy nor IDX (plain or gzip)");
+	scratch_write("text", "\x93NUMB ERS", 8);
+	assert_int_equal(dataset_open(&d, "text", message), 1);
+	assert_string_equal(message, "text: neither .npy nor IDX");
 	scratch_write("zip", "PK\3\4xxxxxxxx", 12);
 	assert_int_equal(dataset_open(&d, "zip", message), 1);
 	assert_non_null(strstr(message, ".npz"));
 	scratch_write("empty", "", 0);
 	assert_int_equal(dataset_open(&d, "empty", message), 1);
+}
+
+/* What goes wrong behind a reader's back: the file shrinks, temporary files have no folder. */
+static void circumstances_are_told(void **state)
+{
+	(void)state;
+	const float f[4] = {1, 2, 3, 4};
+	float v[4];
+	int64_t done;
+	char message[256];
+	struct dataset d;
+	write_npy("short.npy", 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}", f,
+		sizeof f);
+	assert_int_equal(dataset_open(&d, "short.npy", message), 0);
+	assert_int_equal(truncate("short.npy", 70), 0);
+	assert_int_equal(dataset_read(&d, rows, 4, DATASET_AS_F32, NULL, v, &done, message), 1);
+	assert_string_equal(message, "short.npy: the file has become shorter since it was opened");
+	dataset_close(&d);
+	write_gz("compressed", images, sizeof images);
+	assert_int_equal(setenv("TMPDIR", "no-such-folder", 1), 0);
+	assert_int_equal(dataset_open(&d, "compressed", message), 1);
+	assert_int_equal(unsetenv("TMPDIR"), 0);
+	assert_string_equal(message, "compressed: cannot make a temporary file in no-such-folder "
+				     "($TMPDIR): No such file or directory");
 }
 
 static void labels_out_of_range_are_found(void **state)
@@ -447,6 +481,7 @@ int main(void)
 		cmocka_unit_test(every_idx_type_is_read),
 		cmocka_unit_test(malformed_idx_is_refused),
 		cmocka_unit_test(other_files_are_named),
+		cmocka_unit_test(circumstances_are_told),
 		cmocka_unit_test(labels_out_of_range_are_found),
 		cmocka_unit_test(written_npy_reads_back),
 	};

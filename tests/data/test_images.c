@@ -220,6 +220,8 @@ static void what_is_wrong_is_told(void **state)
 		dataset_read(&d, (int64_t[]){0}, 1, DATASET_AS_F32, NULL, v, &done, message), 1);
 	assert_non_null(strstr(message, "is no mask"));
 	dataset_close(&d);
+	assert_int_equal(dataset_write_mask("m.png", 0, 4, NULL, message), 1);
+	assert_string_equal(message, "m.png: no PNG has 0 x 4 pixels");
 }
 
 /* Cut anywhere, or with any byte changed: a picture or a message. */

@@ -212,6 +212,41 @@ static void damaged_archives(void **state)
 	refused("b.npz:images", "are not read");
 }
 
+/* What is wrong with an archive of one array, by what stands where: its name is 10 bytes, what
+ * stands before it in the list 46, and the end is 22 and a comment of 7. */
+static void archives_say_what_is_wrong(void **state)
+{
+	(void)state;
+	static struct bytes zip;
+	enum { END = -29, LISTED = END - 56 };
+	static const struct {
+		long at; /* from the end, where it is negative */
+		unsigned char byte;
+		const char *why;
+	} bad[] = {{LISTED + 8, 1, "is encrypted"},
+		{LISTED + 10, 12, "is packed by method 12; stored and deflated are read"},
+		{LISTED, 0, "a damaged archive"}, {0, 0, "a damaged archive"},
+		{END, 0, "no .npz: the archive's end is missing"},
+		{45, 'X', "is no .npy in the archive"}};
+	make_members();
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		write_zip("c.npz", members, 1, &zip);
+		zip.at[bad[i].at < 0 ? (long)zip.n + bad[i].at : bad[i].at] = bad[i].byte;
+		scratch_write("c.npz", zip.at, zip.n);
+		refused("c.npz:images", bad[i].why);
+	}
+	scratch_write("d.npz", "\x1f\x8b\x08", 3);
+	refused("d.npz:images", "no .npz, but compressed by gzip");
+	write_zip("c.npz", &members[1], 1, &zip);
+	zip.at[zip.n - 29 - 56 + 16] ^= 1;
+	scratch_write("c.npz", zip.at, zip.n);
+	refused("c.npz:labels", "its compression is damaged: the sum");
+	for (size_t i = 45; i < 60; i++)
+		zip.at[i] = 0xff;
+	scratch_write("c.npz", zip.at, zip.n);
+	refused("c.npz:labels", "its compression is damaged: invalid block type");
+}
+
 static void tensors_of_a_file(void **state)
 {
 	(void)state;
@@ -256,7 +291,8 @@ static void windows_of_tokens(void **state)
 	scratch_write("raw32.bin", headed + 256, 28);
 	holds("tokens:3+1,uint32:raw32.bin", 2, three,
 		(int64_t[]){100001, 100002, 100003, 100004, 100005, 100006});
-	refused("tokens:11:plain.bin", "too few");
+	refused("tokens:11:plain.bin",
+		"has 11 tokens, too few for one window of 11 and the token behind it");
 	refused("tokens:10+1:none.bin", "cannot open");
 	refused("tokens:4:.", "cannot open");
 	static const char *const bad[] = {"tokens:plain.bin", "tokens:0:plain.bin",
@@ -306,7 +342,7 @@ static void columns_of_text(void **state)
 	static const struct {
 		const char *text, *why;
 	} bad[] = {{"", "is empty"}, {"a,b\n1\n", "line 2 has 1 cells for 2 columns"},
-		{"a,b\n1,2,3\n", "line 2 has 3 cells"}, {"a,b,a\n1,2,3\n", "two columns 'a'"},
+		{"a,b\n1,2,3\n", "line 2 has 3 cells"}, {"a,b,a\n1,2,3\n", "has two columns 'a'"},
 		{"a\n1\nx\n", "line 3, column 'a': 'x'"},
 		{"a,b\n1,\n", "line 2, column 'b': '' is no number"},
 		{"a\n\"1\n", "a quote does not end"}, {"a\n\"1\"2\n", "line 2: a quote within"},
@@ -385,7 +421,7 @@ static void names_of_tokens(void **state)
 	assert_non_null(strstr(message, "calls token 2 'the end', and what is trained nothing"));
 	dataset_close(&d);
 	scratch_write("voc/vocab.txt", "a\0b\n", 4);
-	refused("tokens:3:voc/t.bin", "line 1 is no text");
+	refused("tokens:3:voc/t.bin", "line 1 is no text: one token a line");
 }
 
 static void frames_of_a_program(void **state)
@@ -401,10 +437,10 @@ static void frames_of_a_program(void **state)
 	refused("cmd:cat frame.npy other.npy", "several shapes");
 	refused("cmd:cat frame.npy; exit 3", "ended with exit code 3");
 	refused("cmd:true", "wrote no .npy");
-	refused("cmd:echo not an array at all", "no .npy");
+	refused("cmd:echo not an array at all", "wrote something that is no .npy");
 	refused("cmd:yes no array", "no .npy");
 	refused("cmd:head -c 100 frame.npy", "ends too early");
-	refused("cmd:cat frame.npy; kill -9 $$", "signal 9");
+	refused("cmd:cat frame.npy; kill -9 $$", "was ended by signal 9");
 	refused("cmd:no-such-program 2>/dev/null", "exit code 127");
 }
 
@@ -413,6 +449,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arrays_of_an_archive),
 		cmocka_unit_test(damaged_archives),
+		cmocka_unit_test(archives_say_what_is_wrong),
 		cmocka_unit_test(tensors_of_a_file),
 		cmocka_unit_test(windows_of_tokens),
 		cmocka_unit_test(columns_of_text),

@@ -61,16 +61,17 @@ static bool passed(const struct diag *d, enum status st)
 	return st == ST_OK;
 }
 
+/* Without an output there is none. */
 static struct loss_spec some_loss(const struct graph *g)
 {
 	static const char *name[2]; /* ended by NULL */
-	struct loss_spec spec = {.none = true};
+	struct loss_spec spec = {.name = "loss", .weight = 1};
 	for (int i = 0; i < g->noutput; i++)
 		if (dtype_is_real(g->output[i]->dtype)) {
 			bool own = g->output[i]->numel == 1;
 			name[0] = g->output[i]->name;
-			spec = (struct loss_spec){
-				.output = name, .op = own ? NULL : op_by_loss(g->table, "mse")};
+			spec.output = name;
+			spec.op = own ? NULL : op_by_loss(g->table, "mse");
 		}
 	return spec;
 }
@@ -86,7 +87,8 @@ static void differentiate(const struct graph *imported, struct diag *d)
 		!passed(d, graph_lower(imported, &training, &g)))
 		return;
 	const struct loss_spec spec = some_loss(g);
-	if (!passed(d, graph_attach_loss(g, &spec)) || spec.none)
+	const struct loss_list losses = {spec.output != NULL, &spec};
+	if (!passed(d, graph_attach_losses(g, &losses)) || !losses.n)
 		return;
 	if (!passed(d, graph_autodiff(g, NULL, &nparam, &param, &grad)))
 		return;

@@ -9,7 +9,7 @@ cd "$folder"
 flags="-std=gnu11 -D_GNU_SOURCE -O2 -fPIC -DSTINT_SHARED -fopenmp -I. -I$root"
 objects=
 # one by one: a compiler's cache knows those that are the same in all steps
-for source in step.c kernels.c stint_rt.c stint_schedule.c "$root/runtime/stint_rt_cpu.c" safetensors.c safetensors_write.c stint_links.c stint_sha256.c \
+for source in step.c kernels.c stint_rt.c stint_outside.c stint_shards.c stint_schedule.c "$root/runtime/stint_rt_cpu.c" safetensors.c safetensors_write.c stint_links.c stint_sha256.c \
 	"$root/runtime/stint_rt_library.c" "$gpu/library.c" "$gpu/launch.c" "$gpu/shim/shim.c" "$gpu/shim/fiber.c" "$gpu/shim/meet.c" \
 	"$gpu/shim/copy.c" "$gpu/shim/memory.c" "$gpu/shim/library.c"; do
 	object=object.$(echo "$source" | sed "s,^$root/,,; s,/,_,g").o

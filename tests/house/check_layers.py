@@ -24,7 +24,7 @@ LAYERS = {
     "cli": {"base", "graph", "import", "planner", "bridge", "view", "codegen", "ops", "runtime", "data", "train", "compile", "api"},
 }
 # What a library call is, and tables of numbers: one header for all, self-contained, which goes into a step's folder too.
-SHARED = ("runtime/stint_call.h", "runtime/stint_tree.h", "kernels/dynamic_map.h", "kernels/revolve.h")
+SHARED = ("runtime/stint_call.h", "runtime/stint_tree.h", "kernels/dynamic_map.h", "kernels/revolve.h", "kernels/which_body.h")
 MAX_LINES = 700
 CORE = ("graph", "planner", "bridge", "import", "codegen", "compile")
 

@@ -15,7 +15,7 @@ step plain --portable
 step bare --bare
 step gpu --target cuda
 step parts --micro-batch 2
-for name in plain/weights.safetensors plain/kernels/adam.h bare/weights.c bare/weights.h gpu/kernels.cu gpu/kernels.c parts/stint_mpi.c; do
+for name in plain/weights.safetensors plain/kernels/update.h bare/weights.c bare/weights.h gpu/kernels.cu gpu/kernels.c parts/stint_mpi.c; do
 	[ -e "$name" ] || { echo "$name is missing"; exit 1; }
 done
 # numbers of the model and what was planned for it have no place for the line

@@ -220,7 +220,8 @@ static void suspects_are_noted(void **state)
 	suspects(t);
 	model_accepted(t);
 	notes_reads(t, "n0", 1, "head.anchors");
-	test_said(t, "look like no parameters: 'head.anchors', 'neck.anchors';");
+	test_said(t, "trained by their names, but look like no parameters: 'head.anchors', "
+		     "'neck.anchors'; the file does not tell buffers from parameters");
 	test_said(t, "--freeze '*.anchors'\n");
 	t->options.freeze_pattern = (const char *const[]){"*.anchors", NULL};
 	model_accepted(t);

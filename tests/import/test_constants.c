@@ -150,10 +150,41 @@ static void read_in_bodies(void **state)
 	assert_int_equal(test_tensor(t, "onnx::MatMul_3")->role, TR_PARAMETER);
 }
 
+/* tf2onnx writes scales as initializers with names of their own. */
+static void settings(void **state)
+{
+	struct model_test *t = *state;
+	static const float scale[] = {1, 1, 2, 2}, values[] = {0, 1};
+	static const struct {
+		const char *op, *inputs;
+		int opset;
+	} nodes[] = {{"Resize", "x,,scales__29", 17}, {"Resize", "x,scales__29", 10},
+		{"Upsample", "x,scales__29", 9}};
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,3,4,4");
+	model_raw(model_tensor(t, "scales__29", TENSOR_TYPE(FLOAT), "4"), scale, sizeof scale);
+	model_output(t, "y");
+	for (int i = 0; i < 3; i++) {
+		t->graph.n_node = 0;
+		t->model.opset_import[0]->version = nodes[i].opset;
+		model_node(t, nodes[i].op, "n", nodes[i].inputs, "y");
+		model_accepted(t);
+		notes_not_trained(t, "scales__29", "a setting of its operator");
+	}
+	t->graph.n_node = t->graph.n_output = 0;
+	t->model.opset_import[0]->version = 17;
+	model_number(t, "depth", 4);
+	model_raw(model_tensor(t, "off_on", TENSOR_TYPE(FLOAT), "2"), values, sizeof values);
+	model_input(t, "kind", TENSOR_TYPE(INT64), "2");
+	model_node(t, "OneHot", "hot", "kind,depth,off_on", "z");
+	model_output(t, "z");
+	model_accepted(t);
+	notes_not_trained(t, "off_on", "a setting of its operator");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {T(trained_where_weights_stand), T(of_pytorch),
-		T(of_other_types), T(in_bodies), T(read_in_bodies)};
+		T(of_other_types), T(in_bodies), T(read_in_bodies), T(settings)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

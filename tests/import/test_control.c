@@ -135,14 +135,14 @@ static void views_alone(void **state)
 {
 	struct model_test *t = *state;
 	const struct lower_options lower = {.mode = LOWER_TRAIN};
-	const struct loss_spec none = {.none = true};
+	const struct loss_list none = {0};
 	struct graph *g;
 	model_input(t, "x", TENSOR_TYPE(FLOAT), "2");
 	Onnx__NodeProto *n = model_node(t, "Identity", "", "x", "y");
 	model_output(t, "y");
 	model_accepted(t);
 	assert_int_equal(graph_lower(t->g, &lower, &g), ST_OK);
-	assert_int_equal(graph_attach_loss(g, &none), ST_OK);
+	assert_int_equal(graph_attach_losses(g, &none), ST_OK);
 	assert_ptr_equal(tensor_storage(g->output[0]), g->output[0]);
 	assert_string_equal(g->output[0]->name, "y");
 	assert_int_equal(graph_verify(g), ST_OK);
@@ -150,7 +150,7 @@ static void views_alone(void **state)
 	n->input[0] = "k";
 	model_accepted(t);
 	assert_int_equal(graph_lower(t->g, &lower, &g), ST_OK);
-	assert_int_equal(graph_attach_loss(g, &none), ST_INVALID);
+	assert_int_equal(graph_attach_losses(g, &none), ST_INVALID);
 	test_said(t, "computes nothing");
 }
 
@@ -276,9 +276,81 @@ static void loop_not_known(void **state)
 	model_refused(t, ST_INVALID, "loop (Loop): the trip count 'n' is not known");
 	n->input[0] = "";
 	n->input[2] = "n";
-	model_refused(t, ST_INVALID, "loop (Loop): whether it goes on after turn 1 is not known");
+	model_refused(t, ST_INVALID,
+		"loop (Loop): data say when it ends ('loop/0/go_out'), and nothing how many turns "
+		"there");
 	n->input[1] = "n";
-	model_refused(t, ST_INVALID, "loop (Loop): the condition 'n' is not known");
+	model_refused(t, ST_INVALID, "ends ('n'), and nothing how many turns there may be");
+	n->input[1] = "yes";
+	model_number(t, "five", 5);
+	n->input[0] = "five";
+	model_refused(t, ST_INVALID, "ends ('loop/0/go_out'), and so how long what it collects is");
+}
+
+/* y = loop of at most three turns of (v + v) from v = x, until its first element is over `limit`.
+ */
+static Onnx__NodeProto *doubling(struct model_test *t, const char *made)
+{
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2");
+	model_input(t, "limit", TENSOR_TYPE(FLOAT), "");
+	model_number(t, "three", 3);
+	model_number(t, "first", 0);
+	Onnx__NodeProto *n = model_node(t, "Loop", "loop", "three,,x", "y");
+	model_inside(t, n, "body");
+	model_input(t, "i", TENSOR_TYPE(INT64), "");
+	model_input(t, "go", TENSOR_TYPE(BOOL), "");
+	model_input(t, "v", TENSOR_TYPE(FLOAT), "2");
+	model_node(t, "Add", "add", "v,v", "twice");
+	model_node(t, "Less", "less", "twice,limit", "all");
+	model_node(t, "Gather", "one", "twice,first", "it");
+	model_node(t, "Less", "on", "it,limit", "go_on");
+	Onnx__NodeProto *join = model_node(t, "Concat", "join", "v,v", "joined");
+	Onnx__AttributeProto *axis = model_attribute(t, join, "axis", ATTRIBUTE_TYPE(INT));
+	axis->has_i = 1;
+	model_output(t, "go_on");
+	model_output(t, made);
+	model_outside(t);
+	model_output(t, "y");
+	return n;
+}
+
+/* The first turn always runs; each behind it is a branch of one condition, and hands on what it was
+ * given where it does not run. */
+static void loop_ended_by_data(void **state)
+{
+	struct model_test *t = *state;
+	Onnx__NodeProto *n = doubling(t, "twice");
+	model_accepted(t);
+	const struct node *branch = NULL, *last = t->g->output[0]->maker;
+	int branches = 0;
+	for (int i = 0; i < t->g->nnode; i++) {
+		const struct node *m = t->g->node[i];
+		if (m->op->role == ROLE_BRANCH && branches++ == 0)
+			branch = m;
+		if (!strncmp(m->name, "loop/0/", 7))
+			assert_null(m->when);
+		if (!strncmp(m->name, "loop/1/", 7))
+			assert_ptr_equal(m->when, branch->out[0]);
+	}
+	assert_int_equal(branches, 2);
+	assert_string_equal(branch->out[0]->name, "loop/on");
+	assert_int_equal(last->op->role, ROLE_CHOOSE);
+	assert_int_equal(last->in[2]->maker->op->role, ROLE_CHOOSE);
+	assert_ptr_equal(last->in[2]->maker->in[0], branch->out[0]);
+	graph_verify(t->g);
+	n->attribute[0]->g->output[0]->name = "all";
+	model_refused(t, ST_INVALID,
+		"loop (Loop): what says after turn 1 whether it goes on is not one BOOL");
+}
+
+/* What goes around is as it was where a turn does not run. */
+static void loop_ended_by_data_of_one_shape(void **state)
+{
+	struct model_test *t = *state;
+	doubling(t, "joined");
+	model_refused(t, ST_INVALID,
+		"loop (Loop): value 0 that goes around is f32[4] before turn 2 and f32[8] after "
+		"it");
 }
 
 /* A recurrent cell: the weights inside are one parameter for all turns. */
@@ -640,6 +712,27 @@ static void sequence_in_a_loop(void **state)
 	model_refused(t, ST_INVALID, "nodes");
 }
 
+static void sequence_in_a_loop_ended_by_data(void **state)
+{
+	struct model_test *t = *state;
+	model_number(t, "two", 2);
+	model_input(t, "on", TENSOR_TYPE(BOOL), "");
+	model_node(t, "SequenceEmpty", "", "", "empty");
+	Onnx__NodeProto *n = model_node(t, "Loop", "loop", "two,,empty", "filled");
+	model_inside(t, n, "body");
+	model_input(t, "i", TENSOR_TYPE(INT64), "");
+	model_input(t, "go", TENSOR_TYPE(BOOL), "");
+	model_input(t, "list", TENSOR_TYPE(INT64), "");
+	model_node(t, "SequenceInsert", "", "list,i", "longer");
+	model_output(t, "on");
+	model_output(t, "longer");
+	model_outside(t);
+	model_node(t, "SequenceLength", "", "filled", "y");
+	model_output(t, "y");
+	model_refused(t, ST_INVALID,
+		"loop (Loop): data end it, and value 0 that goes around is no tensor");
+}
+
 static void sequences_refused(void **state)
 {
 	struct model_test *t = *state;
@@ -730,6 +823,8 @@ int main(void)
 		TEST(loop_until),
 		TEST(loop_of_no_turns),
 		TEST(loop_not_known),
+		TEST(loop_ended_by_data),
+		TEST(loop_ended_by_data_of_one_shape),
 		TEST(loop_with_weights),
 		TEST(loop_bombs),
 		TEST(nested_loops),
@@ -743,6 +838,7 @@ int main(void)
 		TEST(unknown_word),
 		TEST(sequences_mapped),
 		TEST(sequence_in_a_loop),
+		TEST(sequence_in_a_loop_ended_by_data),
 		TEST(sequences_refused),
 		TEST(optional_values),
 		TEST(numbers_too_large),

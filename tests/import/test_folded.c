@@ -51,7 +51,8 @@ static void one_less(void **state)
 		c[i] = 1 - m[i];
 	with(t, "6", c, 6);
 	made(t);
-	test_said(t, "'c' = 1 - 'm'");
+	test_said(t, "what the exporter computed of parameters is computed again, so that their "
+		     "gradients are whole: 'c' = 1 - 'm'");
 	t->options.untie_pattern = (const char *const[]){"c", NULL};
 	model_accepted(t);
 	kept(t);

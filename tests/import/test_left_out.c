@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -66,6 +68,74 @@ static void bias(void **state)
 	assert_int_equal(t->diag.warnings, 0);
 }
 
+/* A layer of the older exporter's, whose bias has the module's name. */
+static void layer(struct model_test *t, const char *node, const char *weights, const char *bias)
+{
+	const bool conv = !strcmp(node, "Conv");
+	char in[40];
+	t->model.producer_name = "pytorch";
+	model_input(t, "x", TENSOR_TYPE(FLOAT), conv ? "2,4,2,2" : "2,4");
+	numbers(t, weights, conv ? "3,4,1,1" : "4,3", 12);
+	numbers(t, bias, "3", 3);
+	snprintf(in, sizeof in, "x,%s,%s", weights, bias);
+	model_node(t, node, "layer", in, "y");
+	model_output(t, "y");
+	model_accepted(t);
+}
+
+/* weight_norm: what the exporter computed of the parameters is trained, and said to be. */
+static void computed_weights(void **state)
+{
+	struct model_test *t = *state;
+	layer(t, "Gemm", "onnx::Gemm_18", "0.bias");
+	test_said(t,
+		"onnx::Gemm_18 (initializer): seems to be computed from parameters by the "
+		"exporter: "
+		"it is trained in their place | export with dynamo=True, optimize=False, or with "
+		"do_constant_folding=False, which keep parameters");
+}
+
+static void computed_kernel(void **state)
+{
+	struct model_test *t = *state;
+	layer(t, "Conv", "onnx::Conv_18", "0.bias");
+	test_said(t, "onnx::Conv_18 (initializer): seems to be computed from parameters by the "
+		     "exporter");
+}
+
+static void kept_weights(void **state)
+{
+	struct model_test *t = *state;
+	layer(t, "Conv", "0.weight", "0.bias");
+	assert_int_equal(t->diag.warnings, 0);
+}
+
+/* With the bias: a batch norm is in them. */
+static void weights_with_bias(void **state)
+{
+	struct model_test *t = *state;
+	layer(t, "Conv", "onnx::Conv_18", "onnx::Conv_19");
+	test_said(t,
+		"its batch-norms seem to be folded into other layers ('onnx::Conv_18' tells): what "
+		"is trained is a model without them");
+}
+
+/* The newer exporter keeps names; the layer gives what the batch norm gave. (onnxsim drops what the
+ * file says besides.) */
+static void result_of_a_norm(void **state)
+{
+	struct model_test *t = *state;
+	t->model.producer_name = "pytorch";
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4,2,2");
+	numbers(t, "0.weight", "3,4,1,1", 12);
+	numbers(t, "0.bias", "3", 3);
+	model_node(t, "Conv", "node_Conv_18", "x,0.weight,0.bias", "getitem_3");
+	model_node(t, "Relu", "node_relu", "getitem_3", "relu");
+	model_output(t, "relu");
+	model_accepted(t);
+	test_said(t, "its batch-norms seem to be folded into other layers ('0.weight' tells)");
+}
+
 /* Evenly spaced: computed, and nobody's parameter. */
 static void progression(void **state)
 {
@@ -104,7 +174,8 @@ static void infinite_rows(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
-	const struct CMUnitTest tests[] = {
-		T(of_channels), T(bias), T(progression), T(infinite_rows)};
+	const struct CMUnitTest tests[] = {T(of_channels), T(bias), T(computed_weights),
+		T(computed_kernel), T(kept_weights), T(weights_with_bias), T(result_of_a_norm),
+		T(progression), T(infinite_rows)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -211,7 +211,7 @@ static void tied_head(struct model_test *t, const char *copy)
 static void is_tied_head(struct model_test *t)
 {
 	model_accepted(t);
-	test_said(t, "holds 'em.weight' transposed");
+	test_said(t, "holds 'em.weight' transposed: tied to it again, their gradients add up");
 	const struct tensor *w = notes_input(t, "head", 1);
 	assert_string_equal(w->maker->op->name, "Transpose");
 	assert_ptr_equal(w->maker->in[0], notes_input(t, "look", 0));
@@ -350,7 +350,8 @@ static void keras(void **state)
 	notes_reads(t, "n1", 1, "const_fold_opt__7");
 	notes_not_trained(t, "const_fold_opt__8", "made by the exporter");
 	notes_not_trained(t, "onnx::Add_9", "made by the exporter");
-	test_said(t, "('f/bn/batchnorm/mul:0' tells)");
+	test_said(t, "its batch-norms seem to be folded into other layers ('f/bn/batchnorm/mul:0' "
+		     "tells): what is trained is a model without them");
 	test_said(t, "export-from-keras.md");
 }
 
@@ -656,7 +657,7 @@ static void fused_weights_are_told(void **state)
 	model_output(t, "y");
 	model_accepted(t);
 	test_said(t, "/fc_weight_fused (initializer): is made of a layer's weights and what its "
-		     "outputs were multiplied by");
+		     "outputs were multiplied by: trained as one");
 }
 
 int main(void)

@@ -68,7 +68,7 @@ static void test_power(void **unused)
 	static const double base[] = {0, 0.5, 0.9, 0.999, 0.999999, 1};
 	for (size_t b = 0; b < sizeof base / sizeof *base; b++)
 		for (int64_t n = 0; n < 2000000; n += 1 + n / 3)
-			near("power", base[b], power_double(base[b], n),
+			near("power", base[b], power_double(base[b], (double)n),
 				powl((long double)base[b], (long double)n), 1 + (double)n);
 }
 

@@ -23,7 +23,7 @@ rounding_of() { # SCALE
 	echo "--rounding $(file rounding) $1"
 }
 
-# What `stint run` and `stint train` take: --input FILE ... [--target FILE]
+# What `stint run` and `stint train` take: --input FILE ... [--target FILE], or --target NAME=FILE of each loss
 data() {
 	i=0
 	while input=$(file "input$i.npy") && [ -e "$input" ]; do
@@ -32,4 +32,7 @@ data() {
 	done
 	target=$(file target.npy)
 	[ ! -e "$target" ] || echo "--target $target"
+	for target in "$case"/target-*.npy "${case%/*}"/target-*.npy; do
+		[ ! -e "$target" ] || { target=${target##*/} && target=${target#target-} && echo "--target ${target%.npy}=$(file "target-$target")"; }
+	done
 }

@@ -2,7 +2,7 @@
 # loops.sh STINT COMPARE CASE WORK: a loop that stays one node, against PyTorch's gradients in double precision, which
 # tests/oracle/loops.py has written; and, bit for bit, against the same loop unrolled: with all that the backward pass reads
 # kept, within budgets between that and the smallest, and at the smallest; with the library (if the case allows it) and in
-# plain C. The step is one function a turn, however many there are, and the redzones of --debug-arena stay whole.
+# plain C; where data end loops, like the model with the counts of turns that they come to, unrolled. The step is one function a turn, however many there are, and the redzones of --debug-arena stay whole.
 stint=$1 compare=$2 case=$3 work=$4
 rm -rf "$work" && mkdir -p "$work" || exit 1
 export CFLAGS="${CFLAGS:--O1 -march=native}"
@@ -11,10 +11,11 @@ failed=0
 option_lines >"$work/options"
 read -r tolerance <"$case/tolerance" || exit 1
 
+model=model
 step() { # NAME OPTION...
 	name=$1
 	shift
-	"$stint" compile "$case/model.onnx" --options "$work/options" --optimizer sgd:lr=0.1 --threads 2 "$@" -o "$work/$name" \
+	"$stint" compile "$case/$model.onnx" --options "$work/options" --optimizer sgd:lr=0.1 --threads 2 "$@" -o "$work/$name" \
 		>"$work/$name.log" 2>&1 || { cat "$work/$name.log"; return 1; }
 	# shellcheck disable=SC2046 # words
 	"$stint" run "$work/$name" $(data) -o "$work/$name.safetensors" || return 1
@@ -39,6 +40,13 @@ compare_way() { # WAY OPTION...
 	shift
 	step "$way.turns" --unroll 1000000 "$@" || { echo "FAILED: $way.turns"; failed=1; return; }
 	same "$way" "$way.turns" "$@"
+	if [ -e "$case/known.onnx" ]; then
+		model=known
+		step "$way.known.turns" --unroll 1000000 "$@" &&
+			python3 "${0%/*}/agrees.py" "$work/$way.turns.safetensors" "$work/$way.known.turns.safetensors" ||
+			{ echo "FAILED: $way.known.turns"; failed=1; }
+		model=model
+	fi
 	"$compare" "$tolerance" "$work/$way.safetensors" "$case/reference.safetensors" || { echo "FAILED: $way"; failed=1; }
 	same "$way.min" "$way.turns" --budget min "$@"
 	least=$(bytes "$way.min") most=$(bytes "$way")

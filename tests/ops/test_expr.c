@@ -362,13 +362,59 @@ static void other_names_stand_in_their_places(void **state)
 	struct text out = {0};
 	assert_true(expr_parse(
 		&x, "alpha *a - c > 0 ? POW(-a,b) : (e) + 1e-3 + LOG1P(EXP(a))", options));
-	expr_print(&x, &(struct expr_names){{"v10", "", "t3"}, "_7", false}, &out);
+	expr_print(&x, &(struct expr_names){.operand = {"v10", "", "t3"}, .behind_option = "_7"},
+		&out);
 	assert_string_equal(
 		out.s, "alpha_7 *v10 - t3 > 0 ? POW(-v10,b) : (e) + 1e-3 + LOG1P(EXP(v10))");
 	text_free(&out);
 	assert_true(expr_reads(&x, EXPR_OPERAND, 2) && !expr_reads(&x, EXPR_OPERAND, 3));
 	assert_true(expr_reads(&x, EXPR_OPTION, 0) && !expr_reads(&x, EXPR_OPTION, 1));
 	assert_int_equal(expr_slow_calls(&x), 3);
+}
+
+/* A line of an optimizer's rule, with the options alpha and p, and what a step's text has of it. */
+static void line_becomes(const char *text, double alpha, double p, bool wide, const char *want)
+{
+	static const char *const names[] = {"lr", "exp_avg", "g", NULL};
+	const double value[] = {alpha, p};
+	struct expr x;
+	struct text out = {0};
+	if (!expr_parse_in(&x, text, &(const struct expr_scope){options, names, value}))
+		fail_msg("%s, at %s: %s", text, text + x.at, x.wrong);
+	expr_print(&x, &(struct expr_names){.wide = wide, .value = wide ? NULL : value}, &out);
+	assert_string_equal(out.s, want);
+	text_free(&out);
+}
+
+static void rules_are_written_out(void **state)
+{
+	(void)state;
+	line_becomes("alpha * exp_avg + (1 - alpha) * g", 0.9, 0, false,
+		"R(0.9) * exp_avg + R(1 - 0.9) * g");
+	line_becomes("2 * alpha * g - -p", -0.25, 3, false, "R(2 * (-0.25)) * g - R(-3.0)");
+	line_becomes("MAX(exp_avg, 1 - alpha) + R(0.5)", 0.1, 0, false,
+		"MAX(exp_avg, R(1 - 0.1)) + R(0.5)");
+	line_becomes("lr / (1 - POWER(alpha, g)) + SQRT(EXP(g))", 0.9, 0, true,
+		"lr / (1 - power_double(alpha, g)) + sqrt(exp_double(g))");
+	line_becomes("lerp_real(exp_avg, g, 1 - alpha)", 0.9, 0, false,
+		"lerp_real(exp_avg, g, R(1 - 0.9))");
+	/* what is not taken is no part of it, nor the option that chose */
+	line_becomes("g + (alpha ? exp_avg * g : lr)", 1, 0, false, "g + (exp_avg * g)");
+	line_becomes("g + (alpha ? exp_avg * g : lr)", 0, 0, false, "g + (lr)");
+	line_becomes("alpha ? p ? g : g * g : SQRT(g)", 1, 0, false, "g * g");
+	line_becomes("alpha ? p ? g : g * g : SQRT(g)", 1, 1, false, "g");
+	line_becomes("alpha ? p ? g : g * g : SQRT(g)", 0, 1, false, "SQRT(g)");
+	line_becomes("alpha > 0 ? g : lr", 0, 1, false, "R(0.0) > 0 ? g : lr");
+	static const char *const names[] = {"g", "h", NULL};
+	const double value[] = {1, 0};
+	const struct expr_scope scope = {options, names, value};
+	struct expr x;
+	assert_true(expr_parse_in(&x, "alpha ? g : h * p", &scope));
+	assert_true(expr_reads(&x, EXPR_OPERAND, 0) && !expr_reads(&x, EXPR_OPERAND, 1));
+	assert_false(expr_reads(&x, EXPR_OPTION, 0) || expr_reads(&x, EXPR_OPTION, 1));
+	assert_false(expr_parse_in(&x, "alpha ? g", &scope));
+	assert_false(expr_parse_in(&x, "alpha ? g : ", &scope));
+	assert_false(expr_parse_in(&x, "alpha ? a : g", &scope));
 }
 
 static void refuse(const char *text, const char *from, const char *why)
@@ -423,6 +469,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(every_record_is_its_text),
 		cmocka_unit_test(precedence_is_the_compilers),
+		cmocka_unit_test(rules_are_written_out),
 		cmocka_unit_test(what_is_near_is_called_so),
 		cmocka_unit_test(other_names_stand_in_their_places),
 		cmocka_unit_test(other_text_is_refused), cmocka_unit_test(long_text_is_refused)};

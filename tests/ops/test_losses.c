@@ -82,11 +82,12 @@ static enum status build(struct trial *t, struct diag *d, const char *folder)
 {
 	static const struct target target = {.portable = true, .threads = 2};
 	struct graph *model, *train, *eval;
-	struct loss_spec loss;
+	struct loss_list losses;
 	struct optimizer_spec sgd;
-	const struct graph_options o = {.loss = &loss, .optimizer = &sgd};
+	const struct graph_options o = {.losses = &losses, .optimizer = &sgd};
 	TRY(new_graph(t, d, &target, &model));
-	TRY(loss_parse(t->arena, ops_table(), t->known->spec, &loss, d));
+	const char *const spec[] = {t->known->spec, NULL};
+	TRY(losses_parse(t->arena, ops_table(), spec, &losses, d));
 	TRY(optimizer_parse(t->arena, ops_table(), "sgd", &sgd, d));
 	TRY(graphs_train(model, &o, &train));
 	TRY(graphs_forward(model, &o, LOWER_EVAL, &eval));
@@ -106,11 +107,12 @@ static void take_gradient(void *user, int parameter, const void *data, size_t by
 static void set_target(struct trial *t, stint_step *s)
 {
 	const struct known_loss *k = t->known;
+	const int at = stint_find(s, "target");
 	if (k->kind == TARGET_NONE) {
-		assert_true(s->model->target < 0);
+		assert_true(at < 0);
 		return;
 	}
-	const struct stint_tensor *target = &s->model->resident[s->model->target];
+	const struct stint_tensor *target = &s->model->resident[at];
 	int64_t n = 1;
 	for (int i = 0; i < target->rank; i++)
 		n *= target->dim[i];

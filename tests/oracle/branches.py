@@ -6,7 +6,8 @@ Writes cases for tests/models/branches.sh, FOLDER/NAME/ (tests/models/branches).
 PyTorch makes of six steps of SGD in double precision, an epoch that data/shuffle.c shuffles with the seed 1, in which the condition is true in some: `losses` and
 reference.safetensors, parameters and running statistics at the end. One branch has a batch normalisation, which counts only the steps in which it runs; the other one a row of a table that an integer
 output picks. `deep`: model.onnx, whose condition is the input `flag`, with six layers in one branch and four in the other.
-`mean`: model.onnx, whose condition is that the batch's mean is above 0: for a microcontroller's step (tests/bare).
+`norms`: model.onnx, whose condition is the input `flag`, with batch normalisations before the If and in both branches, of
+which one has the same layer in either. `mean`: model.onnx, whose condition is that the batch's mean is above 0: for a microcontroller's step (tests/bare).
 """
 import pathlib
 import sys
@@ -116,6 +117,29 @@ def deep(folder):
         np.save(folder / f"flag{flag}.npy", np.array(bool(flag)))
 
 
+def norms(folder, again=False):
+    """again: the layer of both branches is called before the If, too, which is refused."""
+    g = torch.Generator().manual_seed(10)
+    before = 4 if again else 8
+    w = {"first": draw(g, 6, before), "one": draw(g, before, 4), "other": draw(g, before, 4)}
+
+    def normalised(x, layer, name, size):
+        for k, fill in (("scale", np.ones), ("shift", np.zeros), ("mean", np.zeros), ("var", np.ones)):
+            w.setdefault(f"{layer}_{k}", fill(size, np.float32))
+        return node("BatchNormalization", [x] + [f"{layer}_{k}" for k in ("scale", "shift", "mean", "var")],
+                    [name, f"{name}_mean", f"{name}_var"], name, training_mode=1)
+
+    def branch(name, own):
+        return helper.make_graph([
+            node("MatMul", ["h", name], [f"{name}_m"]), normalised(f"{name}_m", "both", f"{name}_n", 4), node("Tanh", [f"{name}_n"], [f"{name}_t"]),
+            normalised(f"{name}_t", own, f"{name}_y", 4)], name, [], [value(f"{name}_y", T.FLOAT, ["n", 4])])
+
+    save(folder, [
+        node("MatMul", ["x", "first"], ["xf"]), normalised("xf", "both" if again else "before", "n0", before), node("Relu", ["n0"], ["h"]),
+        node("If", ["flag"], ["y"], "choice", then_branch=branch("one", "then"), else_branch=branch("other", "else"))],
+        [value("x", T.FLOAT, ["n", 6]), value("flag", T.BOOL, [])], [value("y", T.FLOAT, ["n", 4])], w)
+
+
 def mean(folder):
     g = torch.Generator().manual_seed(9)
     w = {"one": draw(g, 8, 6), "other": draw(g, 8, 6), "both": draw(g, 6, 3), "limit": np.float32(0)}
@@ -134,4 +158,6 @@ if __name__ == "__main__":
     out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else OUT
     norm(out / "norm")
     deep(out / "deep")
+    norms(out / "norms")
+    norms(out / "again", again=True)
     mean(out / "mean")

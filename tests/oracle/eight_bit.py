@@ -1,6 +1,6 @@
-"""AdamW with states in 8 bits, by bitsandbytes on a CPU, as tests/kernels/test_adam8.c takes it:
+"""AdamW with states in 8 bits, by bitsandbytes on a CPU, as tests/ops/test_eightbit.c takes it:
 
-    python3 tests/oracle/eight_bit.py >tests/kernels/adam8_bnb.h
+    python3 tests/oracle/eight_bit.py >tests/ops/adam8_bnb.h
     python3 tests/oracle/eight_bit.py map >kernels/dynamic_map.h
 
 needs PyTorch and bitsandbytes (0.50.2: pip install bitsandbytes). The map is the dynamic tree quantisation of Dettmers,

@@ -1,10 +1,12 @@
 """Models whose loops stay one node (docs/reference/control-flow.md), as exporters write recurrences, and their gradients.
 
-    python3 tests/oracle/loops.py FOLDER [--full] [NAME...]
+    python3 tests/oracle/loops.py FOLDER [--full] [--turns=N] [NAME...]
 
 writes for each a case as tests/models/loops.sh reads it, FOLDER/NAME: model.onnx, input0.npy ..., target.npy, options,
-tolerance, and reference.safetensors, what PyTorch's autograd makes of the model's nodes in double precision. The committed
-ones, in tests/models/loops, are small; --full makes them of the sizes that tests/bench/loops.py measures, without reference.
+tolerance, and reference.safetensors, what PyTorch's autograd makes of the model's nodes in double precision; where data end
+loops, known.onnx too, the model with the counts of turns that PyTorch's loops came to. The committed
+ones, in tests/models/loops, are small; --full makes them of the sizes that tests/bench/loops.py measures, without reference;
+--turns: these with so many turns (of a thousand, unrolled ones take too long to compile).
 """
 import pathlib
 import sys
@@ -14,6 +16,11 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 FULL = "--full" in sys.argv
+TURNS = next((int(a.split("=")[1]) for a in sys.argv if a.startswith("--turns=")), None)
+
+
+def full(turns, *sizes):
+    return (TURNS or turns, *sizes)
 
 
 class Model:
@@ -42,18 +49,22 @@ class Model:
         self.nodes.append(helper.make_node(op, inputs, outputs, name=outputs[0] + "_", **attributes))
         return outputs[0]
 
-    def save(self, folder, output, shape):
+    def write(self, path, output, shape):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, [self.info(output, shape)], self.weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
         model.ir_version = 8
         onnx.checker.check_model(model)
+        onnx.save(model, path)
+        return model
+
+    def save(self, folder, output, shape, given={}):
         folder = folder / self.name
         folder.mkdir(parents=True, exist_ok=True)
-        onnx.save(model, folder / "model.onnx")
+        model = self.write(folder / "model.onnx", output, shape)
         values = []
         for i, x in enumerate(self.inputs):
             dims = [d.dim_value for d in x.type.tensor_type.shape.dim]
-            values.append((self.random.standard_normal(dims) * 0.5).astype(self.dtype))
+            values.append(np.asarray(given.get(x.name, self.random.standard_normal(dims) * 0.5), self.dtype))
             np.save(folder / f"input{i}.npy", values[-1])
         target = self.random.standard_normal(shape).astype(self.dtype)
         np.save(folder / "target.npy", target)
@@ -105,6 +116,9 @@ def run_loop(x, a, values):
         out = run(body, inside)
         carries = out[1:1 + len(carries)]
         collected.append(out[1 + len(carries):])
+        if not out[0]:
+            break
+    COUNTS.append(len(collected))
     return [*carries, *(torch.stack([c[k] for c in collected]) for k in range(len(collected[0])))]
 
 
@@ -114,12 +128,13 @@ def operators():
     return {"Scan": run_scan, "Loop": run_loop, "Split": lambda x, a, _: x[0].chunk(4, a["axis"]), "MatMul": torch.matmul,
             "Add": torch.add, "Sub": torch.sub, "Mul": torch.mul, "Div": torch.div, "Neg": torch.neg, "Exp": torch.exp,
             "Tanh": torch.tanh, "Sigmoid": torch.sigmoid, "Softplus": F.softplus, "Sin": torch.sin, "Cos": torch.cos,
-            "Max": torch.maximum, "Identity": lambda x: x, "Unsqueeze": lambda x, axis: x.unsqueeze(int(axis)),
+            "Greater": torch.gt, "Less": torch.lt, "Max": torch.maximum, "Identity": lambda x: x, "Unsqueeze": lambda x, axis: x.unsqueeze(int(axis)),
             "Squeeze": lambda x, axis: x.squeeze(int(axis)), "Gather": lambda x, i: x[int(i)],
             "ReduceMean": lambda x, axes, keepdims: x.mean(tuple(axes)), "ReduceMax": lambda x, axes, keepdims: x.amax(tuple(axes))}
 
 
 OPERATORS = {}
+COUNTS = []  # turns of loops that have run
 
 
 def reference(model, inputs, target, path):
@@ -171,7 +186,7 @@ def scan(model, body, inputs, outputs, n, **attributes):
 def lstm(folder, turns=24, batch=3, width=4, hidden=5):
     """An LSTM cell of one's own: two carries, weights from around the loop, what is collected and what is left."""
     if FULL:
-        turns, batch, width, hidden = 1000, 16, 64, 64
+        turns, batch, width, hidden = full(1000, 16, 64, 64)
     m = Model("lstm")
     m.input("x", turns, batch, width)
     for name, shape in (("W", (width, 4 * hidden)), ("R", (hidden, 4 * hidden)), ("B", (4 * hidden,))):
@@ -198,7 +213,7 @@ def lstm(folder, turns=24, batch=3, width=4, hidden=5):
 def mamba(folder, turns=24, batch=2, width=4, state=3):
     """A selective scan: h = exp(d A) h + d B x, y = h C; what is scanned is made by products."""
     if FULL:
-        turns, batch, width, state = 1024, 4, 64, 16
+        turns, batch, width, state = full(1024, 4, 64, 16)
     m = Model("mamba")
     m.input("x", turns, batch, width)
     m.weight("A", width, state, scale=0.3), m.weight("Wd", width, width), m.weight("Wb", width, state), m.weight("Wc", width, state)
@@ -225,7 +240,7 @@ def mamba(folder, turns=24, batch=2, width=4, state=3):
 def rwkv(folder, turns=20, batch=2, width=6):
     """RWKV's time mixing: the input is carried to the next turn as it is; numerator, denominator and exponent."""
     if FULL:
-        turns, batch, width = 1024, 4, 128
+        turns, batch, width = full(1024, 4, 128)
     m = Model("rwkv")
     m.input("x", batch, turns, width)
     for name in ("Wk", "Wv", "Wr", "Wo"):
@@ -263,7 +278,7 @@ def rwkv(folder, turns=20, batch=2, width=6):
 def ode(folder, turns=20, batch=3, width=4, hidden=6):
     """A neural ODE: Runge and Kutta's method of four stages; a Loop, whose carry alone is read behind it."""
     if FULL:
-        turns, batch, width, hidden = 500, 32, 32, 64
+        turns, batch, width, hidden = full(500, 32, 32, 64)
     m = Model("ode")
     m.input("x", batch, width)
     m.weight("W1", width, hidden), m.weight("b1", hidden), m.weight("W2", hidden, width, scale=0.2), m.weight("b2", width)
@@ -296,7 +311,7 @@ def ode(folder, turns=20, batch=3, width=4, hidden=6):
 def products(folder, turns=24, width=5):
     """A chain of products with the same weight, which is read behind the loop, too; in double precision."""
     if FULL:
-        turns, width = 2000, 200
+        turns, width = full(2000, 200)
     m = Model("products", np.float64)
     m.input("x", width, width)
     m.weight("W", values=np.linalg.qr(m.random.standard_normal((width, width)))[0])
@@ -313,7 +328,7 @@ def products(folder, turns=24, width=5):
 def waves(folder, turns=24, rows=3, columns=5):
     """Five pointwise operators a turn on a large carry."""
     if FULL:
-        turns, rows, columns = 1000, 3000, 100
+        turns, rows, columns = full(1000, 3000, 100)
     m = Model("waves")
     m.input("x", rows, columns), m.input("steps", turns, 1)
     m.weight("a", columns), m.weight("b", columns), m.weight("c", columns)
@@ -372,7 +387,67 @@ def turned(folder, turns=17, batch=3, width=4):
     m.save(folder, "out", [batch, width])
 
 
-MODELS = [lstm, mamba, rwkv, ode, products, waves, mixed, turned]
+def ends(folder, most=24, batch=3, width=4):
+    """Three loops that data end: one where it has come close to a fixed point; one after the first turn, before some weights are
+    read by what is asked for; one never."""
+    if FULL:
+        return
+
+    def build(turns):
+        m = Model("ends")
+        m.input("x", batch, width), m.input("limits", 2)
+        for name in ("W", "W2", "W3", "W4", "V"):
+            m.weight(name, width, width)
+        m.weight("b", width), m.weight("zero", values=np.array(0.0)), m.weight("one", values=np.array(1.0))
+        m.weight("half", values=np.array(0.5)), m.weight("close", values=np.array(1e-5))
+        for i, name in enumerate(("first", "second")):
+            m.weight(f"at{i}", values=np.array(i)), m.node("Gather", ["limits", f"at{i}"], name)
+
+        def loop(name, carries, make, outputs):
+            b = Body(m)
+            b.input("t" + name, type=TensorProto.INT64), b.input("go" + name, type=TensorProto.BOOL)
+            for c, shape in carries:
+                b.input(c, *shape)
+            *made, goes_on = make(b)
+            if turns:
+                goes_on = b.node("Identity", ["go" + name], "stays" + name)
+            b.output(goes_on, type=TensorProto.BOOL)
+            for y, (_, shape) in zip(made, carries):
+                b.output(y, *shape)
+            m.weight("most" + name, values=np.array(turns.pop(0) if turns else most))
+            m.node("Loop", ["most" + name, "", *outputs[0]], outputs[1], body=b.graph())
+
+        rows = (batch, width)
+
+        def settles(b):
+            b.node("MatMul", ["z", "W"], "zw"), b.node("Add", ["zw", "b"], "zb"), b.node("Tanh", ["zb"], "th")
+            b.node("Add", ["z", "th"], "two"), b.node("Mul", ["two", "half"], "z_next"), b.node("Sub", ["z_next", "z"], "d")
+            b.node("Mul", ["d", "d"], "dd"), b.node("ReduceMean", ["dd"], "far", axes=[0, 1], keepdims=0)
+            return "z_next", b.node("Greater", ["far", "close"], "on")
+
+        def once(b):
+            b.node("MatMul", ["u", "W2"], "uw"), b.node("Tanh", ["uw"], "v_next"), b.node("MatMul", ["v", "W3"], "vw")
+            b.node("Add", ["n", "one"], "n_next")
+            return "n_next", b.node("Sin", ["vw"], "u_next"), "v_next", b.node("Less", ["n_next", "first"], "on2")
+
+        def never(b):
+            b.node("MatMul", ["c", "W4"], "cw"), b.node("Sin", ["cw"], "cs"), b.node("Add", ["k", "one"], "k_next")
+            return "k_next", b.node("Add", ["c", "cs"], "c_next"), b.node("Less", ["k_next", "second"], "on3")
+
+        loop("1", [("z", rows)], settles, (["x"], ["z_end"]))
+        loop("2", [("n", ()), ("u", rows), ("v", rows)], once, (["zero", "x", "z_end"], ["n_end", "u_end", "v_end"]))
+        loop("3", [("k", ()), ("c", rows)], never, (["zero", "u_end"], ["k_end", "c_end"]))
+        m.node("MatMul", ["c_end", "V"], "cv"), m.node("Add", ["cv", "z_end"], "out")
+        return m
+
+    del COUNTS[:]
+    build([]).save(folder, "out", [batch, width], {"limits": [0.5, 1000]})
+    print("turns:", COUNTS)
+    assert 2 < COUNTS[0] < most and COUNTS[1:] == [1, most]
+    build(list(COUNTS)).write(folder / "ends" / "known.onnx", "out", [batch, width])
+
+
+MODELS = [lstm, mamba, rwkv, ode, products, waves, mixed, turned, ends]
 
 if __name__ == "__main__":
     names = [a for a in sys.argv[2:] if not a.startswith("-")]

@@ -3,7 +3,7 @@
     python3 tests/oracle/make.py --out FOLDER [FAMILY[.WAY] ...]
     python3 tests/oracle/make.py --committed [FAMILY ...]
 
-Each case is a folder FAMILY/WAY: model.onnx, input0.npy ..., target.npy, options (for `stint compile`),
+Each case is a folder FAMILY/WAY: model.onnx, input0.npy ..., target.npy (or target-NAME.npy of several losses), options (for `stint compile`),
 tolerance (in single and in double precision, and in bf16), reference.safetensors (loss, output/NAME, grad/NAME, buffer/NAME),
 rounding (how far PyTorch is off in bf16, by norms, tensor by tensor) and case.json. What is the same in all ways of a family lies in the family's folder. See README.md.
 """
@@ -113,7 +113,7 @@ def make(name, way, folder, bare, keep):
         folder.mkdir(parents=True)
         with contextlib.redirect_stdout(io.StringIO()):  # the older exporter prints whole graphs
             torch.onnx.export(model, inputs, folder / "model.onnx", input_names=names,
-                              output_names=["y" if target is not None else "loss"], verbose=False, **WAYS[way])
+                              output_names=list(family.outputs) or ["y" if target is not None else "loss"], verbose=False, **WAYS[way])
         if way == "ort":
             fuse(folder / "model.onnx", model.net.config)
     exported = onnx.load(folder / "model.onnx")
@@ -125,9 +125,12 @@ def make(name, way, folder, bare, keep):
     given = dict(zip(names, inputs))
     for i, key in enumerate(n for n in present if n in given):
         np.save(folder / f"input{i}.npy", given[key].numpy())
-    if target is not None:
+    for key, value in target.items() if isinstance(target, dict) else ():
+        np.save(folder / f"target-{key}.npy", value.numpy())
+    if isinstance(target, torch.Tensor):
         np.save(folder / "target.npy", target.numpy())
-    (folder / "options").write_text(f"--loss {family.loss} --dropout off {family.options}".strip() + "\n")
+    losses = " ".join(f"--loss {text}" for text in ([family.loss] if isinstance(family.loss, str) else family.loss))
+    (folder / "options").write_text(f"{losses} --dropout off {family.options}".strip() + "\n")
     about = {"family": name, "way": way, "torch": torch.__version__, "large": family.large, "also": family.also}
     if family.random:
         (folder / "tolerance").write_text("random\n")

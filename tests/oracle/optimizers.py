@@ -2,8 +2,9 @@
 
     python3 tests/oracle/optimizers.py >tests/ops/optimizers_torch.h
 
-needs PyTorch, which has no Lion: that one is written out here."""
+needs PyTorch, and timm for Adan; Lion is written out here."""
 
+import timm.optim
 import torch
 
 MASK = (1 << 64) - 1
@@ -42,6 +43,8 @@ KINDS = {
     "nadam": torch.optim.NAdam,
     "radam": torch.optim.RAdam,
     "lion": Lion,
+    "asgd": torch.optim.ASGD,
+    "adan": timm.optim.Adan,
 }
 
 SPECS = """
@@ -72,6 +75,10 @@ radam:beta1=0.5,beta2=0.7,eps=0.1,weight_decay=0.3,maximize=1
 radam:beta2=0.9,weight_decay=0.3,decoupled_weight_decay=1
 lion
 lion:beta1=0.5,beta2=0.7,weight_decay=0.3,maximize=1
+asgd
+asgd:lambd=0.2,alpha=0.5,t0=2,weight_decay=0.1,maximize=1
+adan
+adan:beta1=0.7,beta2=0.6,beta3=0.5,eps=0.01,weight_decay=0.2
 """.split()
 
 
@@ -81,11 +88,11 @@ def numbers(spec):
     for name in ("nesterov", "maximize", "amsgrad", "centered", "decoupled_weight_decay"):
         if name in options:
             options[name] = True
-    betas = (options.pop("beta1", None), options.pop("beta2", None))
+    betas = tuple(options.pop(f"beta{k}", None) for k in (1, 2, 3))
     p = torch.tensor([2 * draw(8, i) - 1 for i in range(N)], dtype=torch.float64, requires_grad=True)
     w = torch.tensor([0.5 + draw(7, i) for i in range(N)], dtype=torch.float64)
     kind = KINDS[kind]
-    if betas != (None, None):
+    if any(b is not None for b in betas):
         usual = kind([p]).param_groups[0]["betas"]
         options["betas"] = tuple(u if b is None else b for b, u in zip(betas, usual))
     optimizer = kind([p], **options)

@@ -62,6 +62,8 @@ def criterion(loss):
         return lambda y, target: y
     if name == "mse":
         return F.mse_loss
+    if name == "smooth-l1":
+        return lambda y, target: F.smooth_l1_loss(y, target, beta=float(options["beta"]), reduction=options["reduction"])
     if name == "bce-with-logits":
         return F.binary_cross_entropy_with_logits
     if name == "sigmoid-focal":
@@ -70,6 +72,8 @@ def criterion(loss):
         return ctc
     assert name == "cross-entropy", loss
     weight = options.pop("weight", None)
+    for key in ("output", "name", "target"):
+        options.pop(key, None)
     kw = {k: float(v) if k == "label_smoothing" else int(v) for k, v in options.items()}
 
     def cross_entropy(y, target):
@@ -80,8 +84,32 @@ def criterion(loss):
     return cross_entropy
 
 
-def step(model, inputs, target, loss, precision):
-    """One step: (loss, output, {name: gradient}, {name: running statistics}), as float64 arrays. precision: "double",
+def losses_of(loss, names, y, target):
+    """(the sum, {name: before its weight}, {output's name: value}) of one loss's text, or several."""
+    if isinstance(loss, str):
+        return criterion(loss)(y, target), {}, dict.fromkeys(names[:1], y)
+    outputs, parts, total = dict(zip(names, y)), {}, 0
+    for text in loss:
+        weight, _, plain = text.rpartition("*")
+        kind, _, more = plain.partition(":")
+        options = {"output": more} if kind == "output" else dict(item.split("=") for item in more.split(","))
+        name = options.get("name", more if kind == "output" else kind)
+        parts[name] = criterion(plain)(outputs[options["output"]], target.get(options.get("target", name)))
+        total = total + float(weight or 1) * parts[name]
+    return total, parts, outputs
+
+
+def each(convert, value):
+    """Of a tensor, or of each of several by name or in a tuple; nothing of nothing."""
+    if isinstance(value, dict):
+        return {k: convert(v) for k, v in value.items()}
+    if isinstance(value, tuple):
+        return tuple(convert(v) for v in value)
+    return None if value is None else convert(value)
+
+
+def step(model, inputs, target, loss, names, precision):
+    """One step: (losses, outputs, {name: gradient}, {name: running statistics}), as float64 arrays by name. precision: "double",
     "single", "autocast": what that makes of single in bf16, or "bf16": all of the model in it."""
     wide = precision == "double"
     if precision == "bf16":
@@ -90,20 +118,21 @@ def step(model, inputs, target, loss, precision):
     model = without_dropout(model.train())
     if wide:
         model = model.double()
-        cast = lambda t: t.double() if t is not None and t.is_floating_point() else t
-        inputs, target = [cast(t) for t in inputs], cast(target)
+        cast = lambda t: t.double() if t.is_floating_point() else t
+        inputs, target = [cast(t) for t in inputs], each(cast, target)
     torch.set_default_dtype(torch.float64 if wide else torch.float32)
     try:
         with Double() if wide else torch.autocast("cpu", torch.bfloat16, enabled=precision == "autocast"):
             y = model(*inputs)
-            value = criterion(loss)(y.float() if precision == "bf16" else y, target)
+            value, parts, outputs = losses_of(loss, names, each(torch.Tensor.float, y) if precision == "bf16" else y, target)
         value.backward()
     finally:
         torch.set_default_dtype(torch.float32)
     array = lambda t: t.detach().double().numpy()
     gradients = {n: array(p.grad) for n, p in model.named_parameters() if p.grad is not None}
     buffers = {n: array(b) for n, b in model.named_buffers() if n.endswith(("running_mean", "running_var"))}
-    return array(value).reshape(()), array(y), gradients, buffers
+    losses = {"loss": value} | {"loss/" + n: t for n, t in parts.items()}
+    return {n: array(t).reshape(()) for n, t in losses.items()}, each(array, outputs), gradients, buffers
 
 
 def floats(onnx_model):
@@ -293,10 +322,10 @@ def tensors_of(onnx_model, build, state, inputs, target, loss, dropped, calls=Fa
         notes.insert(0, f"batch-norm folded into {len(folded)} layers")
 
     def tensors(precision):
-        value, output, gradients, buffers = step(fresh()[0], inputs, target, loss, precision)
-        named = {"loss": value}
+        names = [o.name for o in onnx_model.graph.output]
+        named, outputs, gradients, buffers = step(fresh()[0], inputs, target, loss, names, precision)
         if target is not None:
-            named["output/" + onnx_model.graph.output[0].name] = output
+            named |= {"output/" + n: y for n, y in outputs.items()}
         for name, shares in match.sources.items():
             parts = [how(gradients[source]) for source, how in shares if source in gradients]
             if parts:

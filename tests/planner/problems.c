@@ -131,6 +131,22 @@ static void add_choices(struct making *m, struct problem_op *op)
 		c[1].nin--;
 }
 
+/* One of what all ways read says whether it runs. */
+static void add_when(struct problem_op *op)
+{
+	for (int k = 0; k < op->choice[0].nin && !op->when; k++) {
+		bool all = true;
+		for (int c = 1; c < op->nchoice; c++) {
+			const struct problem_choice *way = &op->choice[c];
+			int i = 0;
+			while (i < way->nin && way->in[i] != op->choice[0].in[k])
+				i++;
+			all = all && i < way->nin;
+		}
+		op->when = all ? 1 + op->choice[0].in[k] : 0;
+	}
+}
+
 static void random_op(struct making *m, int i)
 {
 	struct problem *p = m->p;
@@ -159,6 +175,8 @@ static void random_op(struct making *m, int i)
 	if (m->shape->choices && roll(&m->d, 3) == 0)
 		add_choices(m, op);
 	op->optional = m->shape->optional && roll(&m->d, 6) == 0;
+	if (m->shape->branches && roll(&m->d, 3) == 0)
+		add_when(op);
 }
 
 static void random_update(struct making *m, int w)

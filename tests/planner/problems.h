@@ -12,7 +12,7 @@ int roll(struct dice *d, int n); /* in [0, n) */
 struct shape {
 	int nop;    /* ops before updates */
 	int nparam; /* parameters; each that is read gets an update at the end */
-	bool inplace, workspace, several, once, optional, choices;
+	bool inplace, workspace, several, once, optional, choices, branches;
 	int unit, most; /* sizes are unit × 1 .. most */
 };
 /* A valid problem: forward ops, ops of phase backward, updates. */

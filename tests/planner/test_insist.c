@@ -18,6 +18,7 @@ static const struct shape shape = {.nop = 30,
 	.once = true,
 	.optional = true,
 	.choices = true,
+	.branches = true,
 	.unit = 50,
 	.most = 20};
 
@@ -36,6 +37,10 @@ static int check_twins(const struct problem *p, const struct problem *old, const
 		} else {
 			assert_true(op->id == from->id);
 		}
+		/* a twin runs when the other does, by a twin of what says so */
+		assert_int_equal(op->when > 0, from->when > 0);
+		if (op->when)
+			assert_int_equal(problem_original(p, op->when - 1), from->when - 1);
 		for (int c = 0; op->phase == PHASE_BACKWARD && c < op->nchoice; c++)
 			for (int i = 0; i < from->choice[c].nin; i++) {
 				int t = op->choice[c].in[i], maker = p->tensor[t].producer;

@@ -300,22 +300,38 @@ static void csv_round_trip(void **state)
 static void csv_faults(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {"", "id,lower,upper\n1,2,3\n",
-		"id,lower,upper,size\n1,2,3\n", "id,lower,upper,size\n1,3,3,4\n",
-		"id,lower,upper,size\n1,2,3,-4\n", "id,lower,upper,size\n1,2,x,4\n",
-		"id,lower,upper,size\n1,2,3,99999999999999999999\n",
-		"id,lower,upper,size\n1,5,3,4\n", "id,lower,upper,size\n1,2,3,\n",
-		"id,lower,upper,size\n1,2,3,4\n1,2,3,4\n", "id,lower,upper,size,size\n1,2,3,4,4\n",
-		"id,lower,upper,size,offset\n1,2,3,4,-1\n", "lower,upper,size\n1,2,3\n",
-		"id,lower,upper,size\n1,2,3,4611686018427387904\n1,2,3,4611686018427387904\n"};
+	static const struct {
+		const char *text, *said;
+	} bad[] = {
+		{"", "line 1: the header has no column \"size\""},
+		{"id,lower,upper\n1,2,3\n", "line 1: the header has no column \"size\""},
+		{"id,lower,upper,size\n1,2,3\n", "line 2: has 3 fields"},
+		{"id,lower,upper,size\n1,3,3,4\n", "line 2: lifetime [3, 3) is empty"},
+		{"id,lower,upper,size\n1,2,3,-4\n", "line 2: size and offset are zero or more"},
+		{"id,lower,upper,size\n1,2,x,4\n", "line 2: upper \"x\" is not a whole number"},
+		{"id,lower,upper,size\n1,2,3,99999999999999999999\n",
+			"line 2: size \"99999999999999999999\" is not a whole number"},
+		{"id,lower,upper,size\n1,5,3,4\n", "line 2: lifetime [5, 3) is empty"},
+		{"id,lower,upper,size\n1,2,3,\n", "line 2: size \"\" is not a whole number"},
+		{"id,lower,upper,size\n1,2,3,4\n1,2,3,4\n",
+			"line 3: id \"1\" stands on line 2 already"},
+		{"id,lower,upper,size,size\n1,2,3,4,4\n", "line 1: the header has \"size\" twice"},
+		{"id,lower,upper,size,offset\n1,2,3,4,-1\n",
+			"line 2: size and offset are zero or more"},
+		{"lower,upper,size\n1,2,3\n", "line 1: the header has no column \"id\""},
+		{"id,lower,upper,size\n1,2,3,4611686018427387904\n2,2,3,4611686018427387904\n",
+			"line 2: the sizes add up to more than can be counted"},
+	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct heard h;
 		struct diag d = listen(&h);
 		struct arena *a = arena_new();
 		struct layout_table t;
+		const char *text = bad[i].text;
 		assert_int_equal(
-			layout_csv_parse(a, bad[i], strlen(bad[i]), "b.csv", &t, &d), ST_INVALID);
-		assert_true(h.n > 0);
+			layout_csv_parse(a, text, strlen(text), "b.csv", &t, &d), ST_INVALID);
+		if (!strstr(h.last, bad[i].said))
+			fail_msg("'%s' instead of '%s'", h.last, bad[i].said);
 		arena_free(a);
 	}
 }

@@ -18,6 +18,7 @@ static const struct shape all = {.nop = 40,
 	.once = true,
 	.optional = true,
 	.choices = true,
+	.branches = true,
 	.unit = 100,
 	.most = 9};
 
@@ -138,6 +139,12 @@ static const struct {
 	{HEAD T(0, "input", "8") "," T(1, "activation", "8") "],\"ops\":[" OP(
 		 1, "[0]", "[1]", ",\"choices\":[]") "]}",
 		1, "choices"},
+	{HEAD T(0, "input", "8") "," T(1, "activation", "8") "],\"ops\":[" OP(
+		 1, "[0]", "[1]", ",\"when\":7") "]}",
+		1, "tensor 7"},
+	{HEAD T(0, "input", "8") "," T(1, "activation", "8") "," T(
+		 2, "input", "1") "],\"ops\":[" OP(1, "[0]", "[1]", ",\"when\":2") "]}",
+		1, "\"when\" is a tensor that the op does not read list it under \"inputs\""},
 	{HEAD T(0, "input", "-1") "," T(1, "activation", "-2") "],\"ops\":[" OP(
 		 1, "[5]", "[1]", "") "],\"keep\":[9]}",
 		4, ""},

@@ -190,7 +190,9 @@ static void same_again(void **state)
 	struct heard h;
 	struct diag d = listen(&h);
 	struct arena *a = arena_new();
-	struct problem *p = random_problem(a, 5, &middle);
+	struct shape shape = middle;
+	shape.branches = true;
+	struct problem *p = random_problem(a, 5, &shape);
 	struct plan_options o = {.alignment = 256, .effort = 0.02, .budget = INT64_MAX};
 	struct plan *plan, *again;
 	int64_t known, proven;
@@ -206,6 +208,11 @@ static void same_again(void **state)
 	assert_int_equal(plan_check(p, again, 256, "plan", &d), ST_OK);
 	plan_print(p, again, &u);
 	assert_string_equal(s.s, u.s);
+	assert_non_null(strstr(s.s, "\"when\":\""));
+	for (int i = 0; i < p->nop; i++)
+		p->op[i].when = 0;
+	assert_int_equal(plan_parse(a, p, s.s, s.len, "plan", &again, &d), ST_INVALID);
+	assert_non_null(strstr(h.last, "\"when\" is of an op that always runs"));
 	struct plan_facts f;
 	assert_int_equal(plan_facts_make(a, p, plan, &f, &d), ST_OK);
 	assert_true(f.live[f.peak_step] == plan->peak_bytes);

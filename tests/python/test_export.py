@@ -108,6 +108,7 @@ class Export(unittest.TestCase):
                 (nn.PoissonNLLLoss(log_input=True, full=True), torch.rand(8, 4), lambda p: optim.RMSprop(p, momentum=0.5, centered=True)),
                 (nn.SoftMarginLoss(), torch.rand(8, 4).round() * 2 - 1, lambda p: optim.NAdam(p, weight_decay=0.1, decoupled_weight_decay=True)),
                 (nn.KLDivLoss(reduction="batchmean", log_target=True), reals, lambda p: optim.RAdam(p, lr=0.01)),
+                (nn.HuberLoss(), reals, lambda p: optim.ASGD(p, lambd=0.1, t0=1)),
                 (nn.MSELoss(reduction="sum"), reals, lambda p: optim.Adafactor(p, lr=0.02))):
             module = made()
             optimizer = make(module.parameters())

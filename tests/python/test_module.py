@@ -202,6 +202,32 @@ class Numbers(unittest.TestCase):
             self.assertEqual(table.to_dict("records"), plan.rows())
 
 
+class Losses(unittest.TestCase):
+    def test_several(self):
+        """By their outputs: each is told, their sum is trained, targets go by names or in their order."""
+        x, y = batch()
+        options = {"optimizer": "sgd:lr=0.1", "batch": BATCH, "threads": 2}
+        step = stint.compile(MODELS / "heads.onnx", loss={"logits": "cross-entropy", "early": (0.3, "cross-entropy:label_smoothing=0.1")},
+                             out=WORK / "several", **options)
+        self.assertEqual(list(step.targets), ["logits", "early"])
+        self.assertTrue(all(np.isnan(v) for v in step.losses().values()))
+        first = step.train(x, (y, y))
+        told = step.losses()
+        self.assertEqual(list(told), ["logits", "early"])
+        self.assertAlmostEqual(first, told["logits"] + 0.3 * told["early"], 5)
+        second = step.train(x, {"early": y, "logits": y})
+        self.assertLess(second, first)
+        score = step.eval(x, {"early": (y + 1) % 10, "logits": y})
+        self.assertAlmostEqual(score, step.losses()["logits"] + 0.3 * step.losses()["early"], 5)
+        self.assertGreater(step.losses()["early"], told["early"])
+        with self.assertRaisesRegex(ValueError, "the step has no target"):
+            step.train(x, {"late": y})
+        with self.assertRaisesRegex(stint.UsageError, "is no loss of stint's"):
+            stint.plan(MODELS / "heads.onnx", loss={"early": "output:early"}, **options)
+        plan = stint.plan(MODELS / "heads.onnx", loss=["mse:output=early", "l1:output=logits"], **options)
+        self.assertGreater(plan.arena, 0)
+
+
 class Memory(unittest.TestCase):
     """Arrays are the arena itself, and what is given is copied once at most."""
 

@@ -47,12 +47,15 @@ static void put(void *user, enum diag_level level, const struct where *w, const 
 			message);
 }
 
-static struct compile_options options_of(const struct random_model *m, int k)
+/* `loss`: room for the list that they hold. */
+static struct compile_options options_of(const struct random_model *m, int k, const char *loss[2])
 {
 	const struct variant_def *def = &variant_def[k];
+	loss[0] = m->g.loss;
+	loss[1] = NULL;
 	struct compile_options o = {.model = k == MODULES ? m->modules_path : m->path,
 		.import = m->t->options,
-		.loss = m->g.loss,
+		.loss = loss,
 		.optimizer = "sgd:lr=0.5",
 		.budget = {.kind = def->share >= 1  ? BUDGET_NONE
 				   : def->share > 0 ? BUDGET_PERCENT
@@ -93,7 +96,8 @@ static enum status build_variant(struct random_model *m, struct diag *d, int k, 
 	struct source_files files; /* found in the source tree */
 	if (!o || !p)
 		return diag_nomem(d);
-	*o = options_of(m, k);
+	const char *loss[2];
+	*o = options_of(m, k, loss);
 	*p = (struct pipeline){.arena = a, .diag = d, .o = o};
 	snprintf(v->symbol, sizeof v->symbol, "%s_%d", m->name, k);
 	TRY(pipeline_import(p));

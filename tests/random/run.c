@@ -36,7 +36,7 @@ static void fill(struct random_model *m, const struct graph *g, const struct ten
 	while (k < m->g.nfeed && strcmp(m->g.feed[k].name, t->name) != 0)
 		k++;
 	struct generator r = numbers_of(m, (uint64_t)k);
-	bool target = t == g->target_input;
+	bool target = g->nterm && t == g->term->target;
 	int64_t range = target ? g->output[0]->dim[1] : k < m->g.nfeed ? m->g.feed[k].range : 1;
 	for (int64_t i = 0; i < t->numel; i++)
 		if (!dtype_is_real(t->dtype))

@@ -88,14 +88,22 @@ static int refuse(stint_step *s)
 	return STINT_BAD_MACHINE;
 }
 
+static const struct stint_loss_term mse = {.name = "mse",
+	.kind = "mse",
+	.text = "mse",
+	.weight = 1,
+	.target = 1,
+	.offset_train = LOSS,
+	.offset_eval = LOSS};
+
 #define MODEL(list, type, check, step)                                                             \
 	{                                                                                          \
 		.version = STINT_RT_VERSION, .name = "tiny", .arena_bytes = 576, .alignment = 64,  \
 		.threads = 2, .machine_check = check, .nresident = 7, .noutput = 1,                \
 		.ntrain_steps = 1, .neval_steps = 1, .resident = list, .output = output,           \
-		.train_info = info, .eval_info = info, .control = 5, .lr = 6, .target = 1,         \
-		.loss_name = "mse", .loss_options = "", .loss_offset_train = LOSS,                 \
-		.loss_offset_eval = LOSS, .loss_dtype = type, .train = step, .eval = forward,      \
+		.train_info = info, .eval_info = info, .control = 5, .lr = 6, .nloss = 1,          \
+		.loss = &mse, .loss_offset_train = LOSS, .loss_offset_eval = LOSS,                 \
+		.loss_dtype = type, .train = step, .eval = forward,                                \
 	}
 const struct stint_model tiny_model = MODEL(single, STINT_F32, NULL, train);
 const struct stint_model tiny_model_double = MODEL(twice, STINT_F64, NULL, train);

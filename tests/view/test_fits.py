@@ -73,6 +73,12 @@ def fits(page, look=lambda b, width: None):
             look(b, width)
 
 
+def branches(b, width):
+    same(b.js("[...document.querySelectorAll('.thead [role=columnheader]')].map((e) => e.innerText)").count("runs only when"), 1,
+         "a column for what may not run")
+    same(b.js("[...document.querySelectorAll('.tr .why')].filter((e) => e.textContent.startsWith('when /decoder')).length"), 5, "which steps")
+
+
 def names_and_columns(recomputes):
     def look(b, width):
         same(b.js("[...document.querySelectorAll('.thead [role=columnheader]')].map((e) => e.innerText)").count("run again"),
@@ -99,6 +105,17 @@ def two_colours(b, width):
     check("held-out loss" in heads and "of them for data" not in heads, "columns of what there is alone")
 
 
+def loops(words, lines):
+    def look(b, width):
+        same(b.js("document.getElementById('loops-panel').hidden"), False, "the panel of loops")
+        text = b.js("document.getElementById('loops').innerText")
+        check("24 turns" in text and words in text, f"what a loop keeps: {words} in {text!r}")
+        same(b.js("document.querySelector('#loops path')?.getAttribute('d').split('M').length - 1 || 0"), lines, "lines of kept carries")
+        b.js("document.querySelector('#loops .go').click()")
+        check(words in b.js("document.getElementById('details-body').innerText"), "a loop's step tells the same")
+    return look
+
+
 def log(path):
     with open(path, "w") as f:
         for step in range(1, 401):
@@ -116,6 +133,13 @@ def main():
         number[0] += 1
         return NAME.format(number[0], text)
 
+    g = graphs.chain(24, "a chain", name)
+    for op in g.ops[4:9]:
+        op["when"] = op["inputs"][0]
+    g.save("graph.json")
+    stint("plan", "--graph", "graph.json", "--keep-all", "-o", "plan.json")
+    stint("show", "plan.json", "--html", "when.html")
+    fits("when.html", branches)
     graphs.chain(24, "a chain", name).save("graph.json")
     for label, how in (("again", ["--budget", "50%"]), ("once", ["--keep-all"])):
         stint("plan", "--graph", "graph.json", *how, "-o", "plan.json")
@@ -123,6 +147,14 @@ def main():
         fits(f"{label}.html", names_and_columns(label == "again"))
     whole = stint("show", "plan.json", "--graph", "graph.json")
     check(NAME.format(2, "layers.0.weight").rsplit("/", 1)[0][:9] in whole and ".." not in whole, "names are whole where `show` is piped")
+    for budget, words, lines in (("100%", "values inside turns", 0), ("min", "carries in 2 places", 2)):
+        stint("compile", os.path.join(source, "tests/models/loops/products/model.onnx"), "--loss", "mse", "--optimizer", "sgd",
+              "--budget", budget, "--precision", "fp64", "--portable", "--no-build", "-o", "loop")
+        stint("show", "loop", "--html", "loop.html")
+        fits("loop.html", loops(words, lines))
+        check(words in stint("show", "loop"), f"`show` says: {words}")
+        told = json.loads(stint("show", "loop", "--json"))["loops"]
+        same([x["phase"] for x in told], ["forward", "backward"], "loops in --json")
     log("log.jsonl")
     stint("show", "log.jsonl", "--html", "log.html")
     fits("log.html", two_colours)

@@ -20,6 +20,7 @@ static const struct shape shape = {.nop = 40,
 	.workspace = true,
 	.several = true,
 	.choices = true,
+	.branches = true,
 	.unit = 50,
 	.most = 20};
 
@@ -60,6 +61,7 @@ static void check_slice(const json_t *e, const struct problem *p, const struct p
 	assert_int_equal(whole(args, "op"), p->op[st->op].id);
 	assert_int_equal(whole(e, "tid"), st->run > 0 ? 4 : 1 + (int)p->op[st->op].phase);
 	assert_true((json_object_get(args, "recompute of step") != NULL) == (st->run > 0));
+	assert_true((json_object_get(args, "when") != NULL) == (p->op[st->op].when > 0));
 }
 
 static void check_trace(const json_t *root, const struct problem *p, const struct plan *plan)

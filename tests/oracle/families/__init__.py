@@ -1,5 +1,5 @@
 """Every family, by name."""
-from . import basics, branches, dense, language, recent, structured, vision
+from . import basics, branches, dense, language, recent, several, structured, vision
 
 # The export ways whose files are committed, where these are not two of the usual ones: together they are to be no
 # more than 16 MB, with every family, exporter and opset (11, 13, 17, 18, 23) among them.
@@ -69,13 +69,16 @@ COMMITTED = {
     "squeezenet": ("new", "old11"),
     "swin": ("new",),
     "swin_v2": ("raw",),
+    "tasks": ("new",),
     "towers": (),
     "transformer": ("new",),
     "transformer_encoder_fresh": ("new",),
+    "two_heads": ("old",),
     "ultrabert": ("new",),
     "unet_bilinear": ("raw", "old11"),
     "unet_transposed": ("raw",),
     "vae": ("raw", "old"),
+    "vae_parts": ("raw",),
     "vae_random": ("raw",),
     "vgg16": ("new", "old13"),
     "vit": ("new",),
@@ -84,7 +87,7 @@ COMMITTED = {
 }
 
 FAMILIES = {}
-for module in (basics, vision, dense, language, structured, recent, branches):
+for module in (basics, vision, dense, language, structured, recent, branches, several):
     for name, family in module.TABLE.items():
         assert name not in FAMILIES, name
         FAMILIES[name] = family

@@ -11,8 +11,9 @@ from torch import nn
 class Family:
     build: typing.Callable  # () -> nn.Module
     inputs: typing.Callable  # () -> tensor, or tuple of tensors
-    target: typing.Callable = None  # () -> tensor; none where the model computes its own loss
-    loss: str = "cross-entropy"  # as `stint compile --loss` takes it; "output:loss": the model's own
+    target: typing.Callable = None  # () -> tensor, or of several losses {name: tensor}; none where the model computes its own
+    loss: str | tuple = "cross-entropy"  # as `stint compile --loss` takes it, or several; "output:loss": the model's own
+    outputs: tuple = ()  # of several losses: the model's outputs by name
     options: str = ""  # more options of `stint compile`
     fresh: bool = False  # keep uniform parameters (ones, zeros) as PyTorch initializes them
     seed: int = 0  # one with which PyTorch's own single precision does not lose everything in batch-norms

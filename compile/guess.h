@@ -1,0 +1,13 @@
+/* What a model's step is planned for where nobody says: a loss that fits its outputs, and AdamW.
+ * Bytes and times depend little on either. */
+#ifndef STINT_COMPILE_GUESS_H
+#define STINT_COMPILE_GUESS_H
+
+#include "compile/pipeline.h"
+
+/* Requires p->imported. With o->guess, sets p->losses where o->loss is NULL, and tells. */
+enum status guess_loss(struct pipeline *p);
+/* With o->guess, what o->optimizer is taken for where it is NULL, and tells; else o->optimizer. */
+const char *guess_optimizer(const struct pipeline *p);
+
+#endif
