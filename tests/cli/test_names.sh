@@ -32,7 +32,7 @@ try()
 	expect 0 stint export $d -o out.onnx
 	# a message that holds the name
 	expect 2 stint run $d --input x.npy -o grads.safetensors
-	expect 3 stint plan m.onnx --loss cross-entropy --optimizer sgd
+	expect 3 stint compile m.onnx --loss cross-entropy --optimizer sgd --no-build -o none
 	shown
 	marked=$(printf '%s' "$1" | LC_ALL=C sed 's/[\\:,=;]/\\&/g')
 	expect 2 stint run $d --input "x$marked=x.npy" --target t.npy -o grads.safetensors
