@@ -7,9 +7,10 @@
 #include "words.h"
 
 #ifdef __cplusplus
-/* A loop over [from, to), the turns of this thread. */
+/* A loop over [from, to), the turns of this thread: few, and unrolled they take registers. */
 #define RANGE(n)                                                                                   \
-	for (int64_t from = THREAD, to; from < (n) && (to = from + 1, true); from += THREADS)
+	NO_UNROLL for (int64_t from = THREAD, to = from + 1; from < (n);                           \
+		       from += THREADS, to = from + 1)
 #define PARALLEL_RANGE(n) RANGE(n)
 /* A GPU's threads, one turn after another each. */
 #define TURNS(n, ...)                                                                              \

@@ -46,11 +46,14 @@ typedef STINT_WIDER wider;
 #define KERNEL_PART static __attribute__((unused))
 #endif
 
-/* Before loops over a few numbers, which then are registers. */
+/* Before loops over a few numbers, which then are registers; and before those that take too many
+ * registers with several turns side by side. */
 #if defined(__cplusplus) && !defined(STINT_SHIM)
 #define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("unroll 1")
 #else
 #define UNROLL
+#define NO_UNROLL
 #endif
 
 /* A function whose code its constant arguments choose: always a part of its caller. */
