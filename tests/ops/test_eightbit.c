@@ -1,46 +1,32 @@
 /* test_eightbit FOLDER RUNTIME: steps of AdamW with states in 8 bits on the loss Σ w·p², compared
  * with bitsandbytes' on a CPU (adam8_bnb.h): the same codes, the same parameters. */
-#include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
 #include "compile/graphs.h"
 #include "tests/ops/adam8_bnb.h"
 #include "tests/ops/ops_test.h"
+#include "tests/ops/trials.h"
 
 enum { BLOCKS = (N + 255) / 256, CASES = sizeof bnb_steps / sizeof *bnb_steps, TRIALS = CASES + 1 };
 
 static struct trial {
+	struct trial_step step;
 	const struct known_steps *known; /* NULL: the last gradient is NaN */
-	struct arena *arena;
-	struct graph_problem train, eval;
-	char symbol[32], error[400];
 } trials[TRIALS];
-static void *object;
-
-static void put(void *user, enum diag_level level, const struct where *w, const char *message,
-	const char *hint)
-{
-	struct trial *t = user;
-	(void)w;
-	(void)hint;
-	if (level == DIAG_ERROR && !*t->error)
-		snprintf(t->error, sizeof t->error, "%s", message);
-}
 
 /* As tests/oracle/eight_bit.py has it. */
 static struct graph *new_graph(struct trial *t, struct diag *d, const struct target *target)
 {
 	const int64_t n = N;
 	const struct attr all = ATTR_I("keepdims", 0);
-	struct graph *g = graph_new(t->arena, d, "eightbit", ops_table(), target, DT_F32);
-	float *p = ARENA_ARRAY(t->arena, float, N), *w = ARENA_ARRAY(t->arena, float, N);
+	struct graph *g = graph_new(t->step.arena, d, "eightbit", ops_table(), target, DT_F32);
+	float *p = ARENA_ARRAY(t->step.arena, float, N), *w = ARENA_ARRAY(t->step.arena, float, N);
 	for (int i = 0; i < N; i++) {
 		p[i] = (float)(2 * case_draw(8, (uint64_t)i) - 1);
 		w[i] = (float)((0.5 + case_draw(7, (uint64_t)i)) * (i < 256 ? 0.001 : 1));
@@ -52,34 +38,29 @@ static struct graph *new_graph(struct trial *t, struct diag *d, const struct tar
 	x->role = TR_PARAMETER;
 	x->data = p;
 	struct tensor *y = OP2(g, mul, OP2(g, mul, x, x), graph_constant(g, "w", DT_F32, 1, &n, w));
-	g->output = ARENA_ARRAY(t->arena, struct tensor *, 1);
+	g->output = ARENA_ARRAY(t->step.arena, struct tensor *, 1);
 	g->output[g->noutput++] = graph_op(
 		g, op_by_role(g->table, ROLE_REDUCE_SUM)->name, 1, &y, 1, &all);
 	return g;
 }
 
-static enum status attach_loss(void *user, struct graph *g)
+static enum status build(struct trial *t)
 {
-	(void)user;
-	g->loss = g->output[0];
-	return ST_OK;
-}
-
-static enum status build(struct trial *t, struct diag *d, const char *folder)
-{
+	struct diag diag = trial_diag(&t->step), *d = &diag;
 	static const struct target target = {.portable = true, .threads = 2};
 	const struct known_steps *k = t->known ? t->known : bnb_steps;
 	const struct graph *model = new_graph(t, d, &target);
 	struct graph *train, *eval;
 	struct optimizer_spec optimizer;
-	const struct graph_options o = {.optimizer = &optimizer, .attach = attach_loss};
+	const struct graph_options o = {.optimizer = &optimizer, .attach = trial_attach_loss};
 	char spec[200];
 	snprintf(spec, sizeof spec, "adamw8bit:beta1=%g,beta2=%g,eps=%g,weight_decay=%g", k->beta1,
 		k->beta2, k->eps, k->decay);
-	TRY(optimizer_parse(t->arena, ops_table(), spec, &optimizer, d));
+	TRY(optimizer_parse(t->step.arena, ops_table(), spec, &optimizer, d));
 	TRY(graphs_train(model, &o, &train));
 	TRY(graphs_forward(model, &o, LOWER_EVAL, &eval));
-	return step_write(t->arena, d, t->symbol, train, eval, false, folder, &t->train, &t->eval);
+	return step_write(t->step.arena, d, t->step.symbol, train, eval, false, t->step.of->folder,
+		&t->step.train, &t->step.eval);
 }
 
 struct state {
@@ -89,21 +70,7 @@ struct state {
 
 static void run(const struct trial *t, struct state *to)
 {
-	char name[64];
-	stint_step *s = NULL;
-	if (*t->error)
-		fail_msg("%s", t->error);
-	snprintf(name, sizeof name, "stint_model_%s", t->symbol);
-	const struct stint_model *model = object ? dlsym(object, name) : NULL;
-	assert_non_null(model);
-	assert_int_equal(stint_init(&s, model, NULL, 0), STINT_OK);
-	for (int i = 0; i < model->nresident; i++) {
-		const struct tensor *x = t->train.tensor[i];
-		if (x->data)
-			assert_int_equal(stint_set(s, t->train.problem->tensor[i].name, x->data,
-						 (size_t)tensor_bytes(x)),
-				STINT_OK);
-	}
+	stint_step *s = trial_start(&t->step);
 	for (int k = 1; k <= STEPS; k++)
 		assert_int_equal(stint_train(s, 0.1 / k), STINT_OK);
 	const struct {
@@ -157,34 +124,22 @@ static void no_numbers_show(void **state)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[TRIALS];
-	struct text command = {0};
-	char path[4096];
+	struct trials all;
 	if (argc != 3)
 		return 2;
-	mkdir(argv[1], 0777);
-	text_add(&command, "${CC:-cc} %s -I%s -shared -o %s/all.so", STEP_CFLAGS, argv[2], argv[1]);
+	trials_begin(&all, argv[1], argv[2]);
 	for (int i = 0; i < TRIALS; i++) {
 		struct trial *t = &trials[i];
-		struct diag d = {.put = put, .user = t};
 		t->known = i < CASES ? &bnb_steps[i] : NULL;
-		snprintf(t->symbol, sizeof t->symbol, "eightbit%d", i);
-		t->arena = arena_new();
-		if (!t->arena || build(t, &d, argv[1]) != ST_OK)
-			snprintf(t->error + strlen(t->error), 2, ".");
-		else
-			text_add(&command, " %s/%s/step.c", argv[1], t->symbol);
+		trial_built(&t->step,
+			trial_begin(&all, &t->step, "eightbit", i) ? build(t) : ST_INTERNAL);
 		tests[i] = (struct CMUnitTest){t->known ? "as bitsandbytes" : "no numbers",
 			t->known ? as_bitsandbytes : no_numbers_show, NULL, NULL, t};
 	}
-	text_puts(&command, " -lm");
-	snprintf(path, sizeof path, "%s/all.so", argv[1]);
-	if (!command.failed && system(command.s) == 0)
-		object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	text_free(&command);
+	trials_open(&all);
 	int failed = _cmocka_run_group_tests("eightbit", tests, TRIALS, NULL, NULL);
 	for (int i = 0; i < TRIALS; i++)
-		arena_free(trials[i].arena);
-	if (object)
-		dlclose(object);
+		trial_end(&trials[i].step);
+	trials_end(&all);
 	return failed != 0;
 }

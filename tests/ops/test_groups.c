@@ -1,19 +1,18 @@
 /* test_groups FOLDER RUNTIME: steps with parameter groups, gradients clipped by value and by norm,
  * and averages of the parameters, on the loss Σ w·p², compared with PyTorch's numbers
  * (groups_torch.h). */
-#include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
 #include "compile/graphs.h"
 #include "tests/ops/groups_torch.h"
 #include "tests/ops/ops_test.h"
+#include "tests/ops/trials.h"
 
 enum { TRIALS = sizeof torch_settings / sizeof *torch_settings, LARGEST = 35 };
 
@@ -25,23 +24,10 @@ static const struct {
 	{"conv.weight", 3, {2, 3, 4}}};
 
 struct trial {
+	struct trial_step step;
 	const struct known_settings *known;
-	struct arena *arena;
-	struct graph_problem train, eval;
-	char symbol[32], error[400];
 	bool tight;
-	void **object;
 };
-
-static void put(void *user, enum diag_level level, const struct where *w, const char *message,
-	const char *hint)
-{
-	struct trial *t = user;
-	(void)w;
-	(void)hint;
-	if (level == DIAG_ERROR && !*t->error)
-		snprintf(t->error, sizeof t->error, "%s", message);
-}
 
 /* Σ w·p² of parameter i. */
 static struct tensor *part_of_loss(struct trial *t, struct graph *g, int i)
@@ -49,8 +35,8 @@ static struct tensor *part_of_loss(struct trial *t, struct graph *g, int i)
 	const struct attr all = ATTR_I("keepdims", 0);
 	const char *mul = op_by_role(g->table, ROLE_MUL)->name;
 	struct tensor *x = graph_tensor(g, shapes[i].name, DT_F64, shapes[i].rank, shapes[i].dim);
-	double *p = ARENA_ARRAY(t->arena, double, x->numel),
-	       *w = ARENA_ARRAY(t->arena, double, x->numel);
+	double *p = ARENA_ARRAY(t->step.arena, double, x->numel),
+	       *w = ARENA_ARRAY(t->step.arena, double, x->numel);
 	for (int64_t k = 0; k < x->numel; k++) {
 		p[k] = 2 * case_draw(8 + (uint64_t)i, (uint64_t)k) - 1;
 		w[k] = 0.5 + case_draw(20 + (uint64_t)i, (uint64_t)k);
@@ -64,27 +50,20 @@ static struct tensor *part_of_loss(struct trial *t, struct graph *g, int i)
 
 static struct graph *new_graph(struct trial *t, struct diag *d, const struct target *target)
 {
-	struct graph *g = graph_new(t->arena, d, "groups", ops_table(), target, DT_F64);
+	struct graph *g = graph_new(t->step.arena, d, "groups", ops_table(), target, DT_F64);
 	struct tensor *sum = part_of_loss(t, g, 0);
 	for (int i = 1; i < PARAMETERS; i++)
 		sum = OP2(g, op_by_role(g->table, ROLE_ADD)->name, sum, part_of_loss(t, g, i));
-	g->output = ARENA_ARRAY(t->arena, struct tensor *, 1);
+	g->output = ARENA_ARRAY(t->step.arena, struct tensor *, 1);
 	g->output[g->noutput++] = sum;
 	return g;
-}
-
-static enum status attach_loss(void *user, struct graph *g)
-{
-	(void)user;
-	g->loss = g->output[0];
-	return ST_OK;
 }
 
 static enum status read_settings(struct trial *t, struct optimizer_spec *o, struct diag *d)
 {
 	const struct known_settings *k = t->known;
-	struct param_group *group = ARENA_ARRAY(t->arena, struct param_group, GROUPS);
-	TRY(optimizer_parse(t->arena, ops_table(), k->spec, o, d));
+	struct param_group *group = ARENA_ARRAY(t->step.arena, struct param_group, GROUPS);
+	TRY(optimizer_parse(t->step.arena, ops_table(), k->spec, o, d));
 	o->clip_value = k->clip_value;
 	o->clip_norm = k->clip_norm;
 	o->ema = k->ema;
@@ -92,26 +71,27 @@ static enum status read_settings(struct trial *t, struct optimizer_spec *o, stru
 	for (; k->group[o->ngroup]; o->ngroup++) {
 		const char *text = k->group[o->ngroup];
 		if (!strcmp(text, "--no-decay-1d"))
-			TRY(group_no_decay(t->arena, o, &group[o->ngroup], d));
+			TRY(group_no_decay(t->step.arena, o, &group[o->ngroup], d));
 		else
-			TRY(group_parse(t->arena, o, text, &group[o->ngroup], d));
+			TRY(group_parse(t->step.arena, o, text, &group[o->ngroup], d));
 	}
 	return ST_OK;
 }
 
-static enum status build(struct trial *t, struct diag *d, const char *folder)
+static enum status build(struct trial *t)
 {
+	struct diag diag = trial_diag(&t->step), *d = &diag;
 	static const struct target target = {.portable = true, .threads = 2};
 	const struct graph *model = new_graph(t, d, &target);
 	struct graph *train, *eval;
 	struct optimizer_spec optimizer;
 	const struct graph_options o = {
-		.optimizer = &optimizer, .attach = attach_loss, .fuse = true};
+		.optimizer = &optimizer, .attach = trial_attach_loss, .fuse = true};
 	TRY(read_settings(t, &optimizer, d));
 	TRY(graphs_train(model, &o, &train));
 	TRY(graphs_forward(model, &o, LOWER_EVAL, &eval));
-	return step_write(
-		t->arena, d, t->symbol, train, eval, t->tight, folder, &t->train, &t->eval);
+	return step_write(t->step.arena, d, t->step.symbol, train, eval, t->tight,
+		t->step.of->folder, &t->step.train, &t->step.eval);
 }
 
 static void compare(stint_step *s, const char *name, const double want[SHOWN])
@@ -134,20 +114,7 @@ static void test_trial(void **state)
 {
 	struct trial *t = *state;
 	char name[64];
-	stint_step *s = NULL;
-	if (*t->error)
-		fail_msg("%s", t->error);
-	snprintf(name, sizeof name, "stint_model_%s", t->symbol);
-	const struct stint_model *model = *t->object ? dlsym(*t->object, name) : NULL;
-	assert_non_null(model);
-	assert_int_equal(stint_init(&s, model, NULL, 0), STINT_OK);
-	for (int i = 0; i < model->nresident; i++) {
-		const struct tensor *x = t->train.tensor[i];
-		if (x->data)
-			assert_int_equal(stint_set(s, t->train.problem->tensor[i].name, x->data,
-						 (size_t)tensor_bytes(x)),
-				STINT_OK);
-	}
+	stint_step *s = trial_start(&t->step);
 	for (int k = 1; k <= STEPS; k++)
 		assert_int_equal(stint_train(s, 0.1 / k), STINT_OK);
 	for (int i = 0; i < PARAMETERS; i++) {
@@ -178,11 +145,11 @@ static void test_refused(void **state)
 		"--group wants PATTERN:OPTIONS, not ':lr=0.1x'",
 		"--group wants PATTERN:OPTIONS, not '*:'"};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		struct trial t = {.known = &wrong[i], .arena = arena_new(), .symbol = "refused"};
-		struct diag d = {.put = put, .user = &t};
-		assert_int_equal(build(&t, &d, *state), ST_USAGE);
-		assert_string_equal(t.error, said[i]);
-		arena_free(t.arena);
+		struct trial t = {.known = &wrong[i]};
+		assert_true(trial_begin(*state, &t.step, "refused", (int)i));
+		assert_int_equal(build(&t), ST_USAGE);
+		assert_string_equal(t.step.error, said[i]);
+		trial_end(&t.step);
 	}
 }
 
@@ -190,35 +157,23 @@ int main(int argc, char **argv)
 {
 	static struct trial trials[TRIALS];
 	struct CMUnitTest tests[TRIALS + 1];
-	struct text command = {0};
-	char path[4096];
+	struct trials all;
 	if (argc != 3)
 		return 2;
-	mkdir(argv[1], 0777);
-	text_add(&command, "${CC:-cc} %s -I%s -shared -o %s/all.so", STEP_CFLAGS, argv[2], argv[1]);
-	void *object = NULL;
+	trials_begin(&all, argv[1], argv[2]);
 	for (int i = 0; i < TRIALS; i++) {
 		struct trial *t = &trials[i];
-		struct diag d = {.put = put, .user = t};
-		*t = (struct trial){.known = &torch_settings[i], .object = &object, .tight = i % 2};
-		snprintf(t->symbol, sizeof t->symbol, "settings%d", i);
-		t->arena = arena_new();
-		if (!t->arena || build(t, &d, argv[1]) != ST_OK)
-			snprintf(t->error + strlen(t->error), 2, ".");
-		else
-			text_add(&command, " %s/%s/step.c", argv[1], t->symbol);
+		t->known = &torch_settings[i];
+		t->tight = i % 2;
+		trial_built(&t->step,
+			trial_begin(&all, &t->step, "settings", i) ? build(t) : ST_INTERNAL);
 		tests[i] = (struct CMUnitTest){t->known->spec, test_trial, NULL, NULL, t};
 	}
-	tests[TRIALS] = (struct CMUnitTest){"refused", test_refused, NULL, NULL, argv[1]};
-	text_puts(&command, " -lm");
-	snprintf(path, sizeof path, "%s/all.so", argv[1]);
-	if (!command.failed && system(command.s) == 0)
-		object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	text_free(&command);
+	tests[TRIALS] = (struct CMUnitTest){"refused", test_refused, NULL, NULL, &all};
+	trials_open(&all);
 	int failed = _cmocka_run_group_tests("groups", tests, TRIALS + 1, NULL, NULL);
 	for (int i = 0; i < TRIALS; i++)
-		arena_free(trials[i].arena);
-	if (object)
-		dlclose(object);
+		trial_end(&trials[i].step);
+	trials_end(&all);
 	return failed != 0;
 }

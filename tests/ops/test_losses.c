@@ -1,39 +1,25 @@
 /* test_losses FOLDER RUNTIME: every loss, as the command line names it, and its gradient by the
  * model's output, compared with PyTorch's numbers (losses_torch.h). */
-#include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
 #include "compile/graphs.h"
 #include "tests/ops/losses_torch.h"
 #include "tests/ops/ops_test.h"
+#include "tests/ops/trials.h"
 
 enum { TRIALS = sizeof torch_losses / sizeof *torch_losses };
 
 struct trial {
+	struct trial_step step;
 	const struct known_loss *known;
-	struct arena *arena;
-	struct graph_problem train, eval;
 	double gradient[SHOWN];
-	char symbol[32], error[400];
-	void **object;
 };
-
-static void put(void *user, enum diag_level level, const struct where *w, const char *message,
-	const char *hint)
-{
-	struct trial *t = user;
-	(void)w;
-	(void)hint;
-	if (level == DIAG_ERROR && !*t->error)
-		snprintf(t->error, sizeof t->error, "%s", message);
-}
 
 static double drawn(uint64_t key, int64_t i, const double range[2])
 {
@@ -47,7 +33,7 @@ static enum status add_outputs(struct trial *t, struct graph *g, struct tensor *
 	const struct known_loss *k = t->known;
 	const struct attr split[] = {ATTR_I("axis", 0), ATTR_IS("split", k->outputs, ones)};
 	struct node *parts = NULL;
-	g->output = ARENA_ARRAY(t->arena, struct tensor *, k->outputs);
+	g->output = ARENA_ARRAY(t->step.arena, struct tensor *, k->outputs);
 	if (k->outputs > 1)
 		TRY(graph_node(g, "Split", NULL, 1, &x, k->outputs, 2, split, NULL, &parts));
 	for (int i = 0; i < k->outputs; i++) {
@@ -65,11 +51,11 @@ static enum status new_graph(
 	struct trial *t, struct diag *d, const struct target *target, struct graph **out)
 {
 	const struct known_loss *k = t->known;
-	struct graph *g = graph_new(t->arena, d, "loss", ops_table(), target, DT_F64);
+	struct graph *g = graph_new(t->step.arena, d, "loss", ops_table(), target, DT_F64);
 	int64_t dim[4] = {k->outputs};
 	memcpy(dim + (k->outputs > 1), k->dim, sizeof k->dim);
 	struct tensor *x = graph_tensor(g, "x", DT_F64, k->rank + (k->outputs > 1), dim);
-	double *data = ARENA_ARRAY(t->arena, double, x->numel);
+	double *data = ARENA_ARRAY(t->step.arena, double, x->numel);
 	for (int64_t i = 0; i < x->numel; i++)
 		data[i] = drawn(8, i, k->x);
 	x->role = TR_PARAMETER;
@@ -78,20 +64,22 @@ static enum status new_graph(
 	return add_outputs(t, g, x);
 }
 
-static enum status build(struct trial *t, struct diag *d, const char *folder)
+static enum status build(struct trial *t)
 {
 	static const struct target target = {.portable = true, .threads = 2};
 	struct graph *model, *train, *eval;
+	struct diag diag = trial_diag(&t->step), *d = &diag;
 	struct loss_list losses;
 	struct optimizer_spec sgd;
 	const struct graph_options o = {.losses = &losses, .optimizer = &sgd};
 	TRY(new_graph(t, d, &target, &model));
 	const char *const spec[] = {t->known->spec, NULL};
-	TRY(losses_parse(t->arena, ops_table(), spec, &losses, d));
-	TRY(optimizer_parse(t->arena, ops_table(), "sgd", &sgd, d));
+	TRY(losses_parse(t->step.arena, ops_table(), spec, &losses, d));
+	TRY(optimizer_parse(t->step.arena, ops_table(), "sgd", &sgd, d));
 	TRY(graphs_train(model, &o, &train));
 	TRY(graphs_forward(model, &o, LOWER_EVAL, &eval));
-	return step_write(t->arena, d, t->symbol, train, eval, false, folder, &t->train, &t->eval);
+	return step_write(t->step.arena, d, t->step.symbol, train, eval, false, t->step.of->folder,
+		&t->step.train, &t->step.eval);
 }
 
 static void take_gradient(void *user, int parameter, const void *data, size_t bytes)
@@ -138,22 +126,8 @@ static void near(const char *what, double got, double want)
 static void test_trial(void **state)
 {
 	struct trial *t = *state;
-	char name[64];
-	stint_step *s = NULL;
 	const struct stint_probe probe = {.user = t, .gradient = take_gradient};
-	if (*t->error)
-		fail_msg("%s", t->error);
-	snprintf(name, sizeof name, "stint_model_%s", t->symbol);
-	const struct stint_model *model = *t->object ? dlsym(*t->object, name) : NULL;
-	assert_non_null(model);
-	assert_int_equal(stint_init(&s, model, NULL, 0), STINT_OK);
-	for (int i = 0; i < model->nresident; i++) {
-		const struct tensor *x = t->train.tensor[i];
-		if (x->data)
-			assert_int_equal(stint_set(s, t->train.problem->tensor[i].name, x->data,
-						 (size_t)tensor_bytes(x)),
-				STINT_OK);
-	}
+	stint_step *s = trial_start(&t->step);
 	set_target(t, s);
 	assert_int_equal(stint_eval(s, 0), STINT_OK);
 	near("loss in evaluation", stint_loss(s), t->known->loss);
@@ -168,34 +142,21 @@ int main(int argc, char **argv)
 {
 	static struct trial trials[TRIALS];
 	struct CMUnitTest tests[TRIALS];
-	struct text command = {0};
-	char path[4096];
+	struct trials all;
 	if (argc != 3)
 		return 2;
-	mkdir(argv[1], 0777);
-	text_add(&command, "${CC:-cc} %s -I%s -shared -o %s/all.so", STEP_CFLAGS, argv[2], argv[1]);
-	void *object = NULL;
+	trials_begin(&all, argv[1], argv[2]);
 	for (int i = 0; i < TRIALS; i++) {
 		struct trial *t = &trials[i];
-		struct diag d = {.put = put, .user = t};
-		*t = (struct trial){.known = &torch_losses[i], .object = &object};
-		snprintf(t->symbol, sizeof t->symbol, "loss%d", i);
-		t->arena = arena_new();
-		if (!t->arena || build(t, &d, argv[1]) != ST_OK)
-			snprintf(t->error + strlen(t->error), 2, ".");
-		else
-			text_add(&command, " %s/%s/step.c", argv[1], t->symbol);
+		t->known = &torch_losses[i];
+		trial_built(
+			&t->step, trial_begin(&all, &t->step, "loss", i) ? build(t) : ST_INTERNAL);
 		tests[i] = (struct CMUnitTest){t->known->spec, test_trial, NULL, NULL, t};
 	}
-	text_puts(&command, " -lm");
-	snprintf(path, sizeof path, "%s/all.so", argv[1]);
-	if (!command.failed && system(command.s) == 0)
-		object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	text_free(&command);
+	trials_open(&all);
 	int failed = _cmocka_run_group_tests("losses", tests, TRIALS, NULL, NULL);
 	for (int i = 0; i < TRIALS; i++)
-		arena_free(trials[i].arena);
-	if (object)
-		dlclose(object);
+		trial_end(&trials[i].step);
+	trials_end(&all);
 	return failed != 0;
 }
