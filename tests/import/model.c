@@ -347,6 +347,16 @@ Onnx__GraphProto *model_inside(struct model_test *t, Onnx__NodeProto *node, cons
 	return t->at = a->g;
 }
 
+Onnx__GraphProto *model_loop_body(
+	struct model_test *t, Onnx__NodeProto *loop, const char *value, int type, const char *shape)
+{
+	Onnx__GraphProto *body = model_inside(t, loop, "body");
+	model_input(t, "i", TENSOR_TYPE(INT64), "");
+	model_input(t, "go", TENSOR_TYPE(BOOL), "");
+	model_input(t, value, type, shape);
+	return body;
+}
+
 Onnx__FunctionProto *model_function(struct model_test *t, const char *domain, const char *name,
 	const char *inputs, const char *outputs, const char *attributes)
 {

@@ -57,6 +57,9 @@ void model_numbers(struct model_test *t, const char *name, const char *list);
 void model_truth(struct model_test *t, const char *name, bool v);
 /* A graph as an attribute of a node; what is made next goes there, until model_outside. */
 Onnx__GraphProto *model_inside(struct model_test *t, Onnx__NodeProto *node, const char *attribute);
+/* The same of a Loop: its turn `i`, whether it goes on, `go`, and a value that goes around. */
+Onnx__GraphProto *model_loop_body(struct model_test *t, Onnx__NodeProto *loop, const char *value,
+	int type, const char *shape);
 /* A function; nodes made next are its. inputs, outputs and attributes are written "a,b". */
 Onnx__FunctionProto *model_function(struct model_test *t, const char *domain, const char *name,
 	const char *inputs, const char *outputs, const char *attributes);

@@ -108,10 +108,7 @@ static void bodies_that_do_not_fit(void **state)
 	model_number(t, "three", 3);
 	model_number(t, "start", 0);
 	Onnx__NodeProto *n = model_node(t, "Loop", "loop", "three,,start", "end,more,most");
-	model_inside(t, n, "body");
-	model_input(t, "i", TENSOR_TYPE(INT64), "");
-	model_input(t, "go", TENSOR_TYPE(BOOL), "");
-	model_input(t, "v", TENSOR_TYPE(INT64), "");
+	model_loop_body(t, n, "v", TENSOR_TYPE(INT64), "");
 	model_node(t, "Add", "", "v,i", "next");
 	model_node(t, "SequenceConstruct", "", "v", "list");
 	model_output(t, "go");
