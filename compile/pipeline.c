@@ -49,7 +49,7 @@ static int64_t loop_turns(const struct compile_options *o)
 static enum status outputs_read(const struct pipeline *p, const char *const **list, bool *all)
 {
 	const char **name = ARENA_ARRAY(
-		p->arena, const char *, p->losses.n *LOSS_OUTPUTS + OUTSIDE_OUTPUTS + 1);
+		p->arena, const char *, p->losses.n *(LOSS_OUTPUTS + 1) + 1);
 	int n = 0;
 	if (!name)
 		return diag_nomem(p->diag);

@@ -9,11 +9,12 @@ static enum status ambiguous(const struct graph *g, int wanted)
 	static const char *const hint[] = {"add :output=NAME to the loss",
 		"add :output=FIRST;SECOND to the loss",
 		"add :output=FIRST;SECOND;THIRD to the loss"};
+	const int known = sizeof hint / sizeof *hint;
 	struct text names = {0};
 	for (int i = 0; i < g->noutput; i++)
 		text_add(&names, "%s%s", i ? ", " : "", g->output[i]->name);
 	enum status st = diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
-		g->noutput < wanted ? NULL : hint[wanted - 1],
+		g->noutput < wanted || wanted > known ? NULL : hint[wanted - 1],
 		"the model has %d output%s, and the loss reads %d: %s", g->noutput,
 		g->noutput == 1 ? "" : "s", wanted, names.s ? names.s : "");
 	text_free(&names);
@@ -28,16 +29,23 @@ static struct tensor *named_output(const struct graph *g, const char *name)
 	return NULL;
 }
 
+/* The caller's reads those that are named, or all. */
+static int outputs_wanted(const struct graph *g, const struct loss_spec *spec)
+{
+	if (spec->outside && (spec->output || g->noutput))
+		return spec->output ? list_length(spec->output) : g->noutput;
+	return spec->op && spec->op->loss->outputs ? spec->op->loss->outputs : 1;
+}
+
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
 	struct tensor *out[LOSS_OUTPUTS])
 {
-	const int wanted = spec->op && spec->op->loss->outputs ? spec->op->loss->outputs : 1;
+	const int wanted = outputs_wanted(g, spec);
 	const int given = list_length(spec->output);
 	*n = wanted;
-	if (spec->outside) { /* any number, of which the first stands for all */
-		out[0] = g->output[0];
-		return ST_OK;
-	}
+	if (wanted > LOSS_OUTPUTS)
+		return diag_fail(g->diag, ST_USAGE, NULL, NULL,
+			"--loss outside: more than %d outputs", LOSS_OUTPUTS);
 	if (!spec->output && g->noutput != wanted)
 		return ambiguous(g, wanted);
 	for (int i = 0; i < wanted; i++) {
@@ -209,30 +217,19 @@ void graph_warn_of_losses(const struct graph *g, const struct loss_list *losses)
 		warn_of_loss(g, &losses->item[i]);
 }
 
-/* What the caller computes, of these outputs or of all. */
+/* What the caller computes of these. */
 static enum status outside_loss(
-	struct graph *g, const struct loss_spec *spec, struct tensor **value)
+	struct graph *g, int n, struct tensor *const *y, struct tensor **value)
 {
 	struct outside_loss *o = ARENA_NEW(g->arena, struct outside_loss);
-	struct tensor *y[OUTSIDE_OUTPUTS];
-	struct node *n;
-	const int count = spec->output ? list_length(spec->output) : g->noutput;
+	struct node *node;
 	if (!o)
 		return diag_nomem(g->diag);
-	if (count > OUTSIDE_OUTPUTS || count == 0)
-		return ambiguous(g, 1);
-	for (int i = 0; i < count; i++) {
-		y[i] = spec->output ? named_output(g, spec->output[i]) : g->output[i];
-		if (!y[i]) {
-			diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, NULL,
-				"the model has no output '%s'", spec->output[i]);
-			return ambiguous(g, 1);
-		}
+	for (int i = 0; i < n; i++)
 		o->name[i] = y[i]->name;
-	}
-	TRY(graph_node(g, op_by_role(g->table, ROLE_OUTSIDE)->name, "outside", count, y, 1 + count,
-		0, NULL, o, &n));
-	*value = n->out[0];
+	TRY(graph_node(g, op_by_role(g->table, ROLE_OUTSIDE)->name, "outside", n, y, 1 + n, 0, NULL,
+		o, &node));
+	*value = node->out[0];
 	return g->failed;
 }
 
@@ -242,9 +239,9 @@ static enum status attach_loss(
 	struct loss_inputs in = {.nattr = spec->nattr, .attr = spec->attr};
 	int noutput;
 	*out = (struct loss_term){0};
-	if (spec->outside)
-		return outside_loss(g, spec, &out->value);
 	TRY(graph_loss_outputs(g, spec, &noutput, in.output));
+	if (spec->outside)
+		return outside_loss(g, noutput, in.output, &out->value);
 	if (!spec->op)
 		return own_loss(g, in.output[0], &out->value);
 	TRY(add_target(g, spec, &in));

@@ -5,11 +5,12 @@
 #include "graph/op.h"
 
 /* What a loss is made of. */
-enum { LOSS_OUTPUTS = 3, OUTSIDE_OUTPUTS = 16 };
+/* That a loss reads at most: a record of three, the caller's of all these. */
+enum { LOSS_OUTPUTS = 16 };
 
 /* Of a ROLE_OUTSIDE node: what the model calls its inputs. */
 struct outside_loss {
-	const char *name[OUTSIDE_OUTPUTS];
+	const char *name[LOSS_OUTPUTS];
 };
 struct loss_inputs {
 	struct tensor *output[LOSS_OUTPUTS]; /* of the model, as many as the record reads */

@@ -226,43 +226,23 @@ static enum status unknown_name(
 	return st;
 }
 
-/* "A;B;C", of a loss that reads several; one name, which may have such marks, of others. */
+/* "A;B;C", of a loss that reads several; "A,B,C", of the caller's; one name, which may have such
+ * marks, of others. */
 static enum status name_outputs(
 	struct arena *a, const char *text, struct loss_spec *out, struct diag *d)
 {
-	const bool several = out->op && out->op->loss->outputs > 1;
+	const char *mark = out->outside ? "," : out->op && out->op->loss->outputs > 1 ? ";" : "";
 	const char **name = ARENA_ARRAY(
 		a, const char *, LOSS_OUTPUTS + 2); /* one too many is told */
 	if (!name)
 		return diag_nomem(d);
 	for (int i = 0; *text && i <= LOSS_OUTPUTS; i++) {
-		const char *end = several ? marked_first(text, ";") : NULL;
+		const char *end = *mark ? marked_first(text, mark) : NULL;
 		const size_t length = end ? (size_t)(end - text) : strlen(text);
 		name[i] = marked_name(a, text, length);
 		if (!name[i])
 			return diag_nomem(d);
-		text += length + (text[length] == ';');
-	}
-	out->output = name;
-	return ST_OK;
-}
-
-/* "FIRST,SECOND" */
-static enum status name_outside(
-	struct arena *a, const char *text, struct loss_spec *out, struct diag *d)
-{
-	const char **name = ARENA_ARRAY(a, const char *, OUTSIDE_OUTPUTS + 1);
-	int n = 0;
-	if (!name)
-		return diag_nomem(d);
-	for (const char *end; text; text = end ? end + 1 : NULL) {
-		end = marked_first(text, ",");
-		if (n == OUTSIDE_OUTPUTS)
-			return diag_fail(d, ST_USAGE, NULL, NULL,
-				"--loss outside: more than %d outputs", OUTSIDE_OUTPUTS);
-		name[n++] = marked_name(a, text, end ? (size_t)(end - text) : strlen(text));
-		if (!name[n - 1])
-			return diag_nomem(d);
+		text += length + (end != NULL);
 	}
 	out->output = name;
 	return ST_OK;
@@ -309,7 +289,7 @@ static enum status loss_parse(struct arena *a, const struct op_table *t, const c
 		if (several)
 			return diag_fail(d, ST_USAGE, NULL, "the caller adds what else there is",
 				"--loss outside goes with no other loss");
-		return rest && *rest ? name_outside(a, rest, out, d) : ST_OK;
+		return rest && *rest ? name_outputs(a, rest, out, d) : ST_OK;
 	}
 	if (!strcmp(copy, "output")) {
 		out->name = copy;
