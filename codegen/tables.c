@@ -341,22 +341,21 @@ static void print_losses(const struct schedule *train, const struct schedule *ev
 	text_puts(t, n ? "};\n" : "");
 }
 
-/* The step at which the caller computes the loss; -1: none. */
-static int outside_step(const struct schedule *s)
+/* Where the caller computes the loss; NULL: nowhere. */
+static const struct call *outside_call(const struct schedule *s)
 {
 	for (int i = 0; s && i < s->plan->nstep; i++)
 		if (s->call[i].node.op->role == ROLE_OUTSIDE)
-			return i;
-	return -1;
+			return &s->call[i];
+	return NULL;
 }
 
 /* name, dtype, rank, dim, bytes, value, gradient */
 static void print_outside(const struct schedule *s, struct text *t)
 {
-	const int step = outside_step(s);
-	if (step < 0)
+	const struct call *c = outside_call(s);
+	if (!c)
 		return;
-	const struct call *c = &s->call[step];
 	const struct outside_loss *o = c->node.param;
 	text_puts(t, "\nstatic const struct stint_outside outsides[] = {\n");
 	for (int k = 0; k < c->node.nin; k++) {
@@ -396,6 +395,7 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 {
 	const struct schedule *s = train ? train : eval;
 	const struct graph *g = s->gp->graph;
+	const struct call *outside = outside_call(train);
 	if (g->target->cuda)
 		print_gpu(train, g->target, in, t);
 	text_add(t, "\nconst struct stint_model stint_model_%s = {\n", in->name);
@@ -424,11 +424,9 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 		text_add(t, "\t.nloss = %d,\n\t.loss = losses,\n", in->losses->n);
 	print_loss_offset("loss_offset_train", train, loss_of(train), t);
 	print_loss_offset("loss_offset_eval", eval, loss_of(eval), t);
-	if (outside_step(train) >= 0) {
-		const struct call *c = &train->call[outside_step(train)];
+	if (outside)
 		text_add(t, "\t.noutside = %d,\n\t.outside = outsides,\n\t.outside_loss = %s,\n",
-			c->node.nin, train->place[c->out[0]].name);
-	}
+			outside->node.nin, train->place[outside->out[0]].name);
 	text_add(t, "\t.loss_dtype = %s,\n", dtype_text(g->loss ? g->loss->dtype : g->real));
 	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
 	text_literal(t, in->whole_batch);
