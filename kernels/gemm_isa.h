@@ -83,26 +83,26 @@ KERNEL_PART void gemm_end(
 #include "gemm_tile.h"
 
 #ifdef GEMM_ASKS
+#define GEMM_ASK(f, ...)                                                                           \
+	do {                                                                                       \
+		if (__builtin_cpu_supports("avx512f"))                                             \
+			f##_avx512(__VA_ARGS__);                                                   \
+		else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))          \
+			f##_avx2(__VA_ARGS__);                                                     \
+		else                                                                               \
+			f##_plain(__VA_ARGS__);                                                    \
+	} while (0)
+
 KERNEL_PART void gemm_part(int64_t m, int64_t n, int64_t k, const real *pa, int64_t as,
 	const real *pb, int64_t bs, real *c, int64_t ldc, int add)
 {
-	if (__builtin_cpu_supports("avx512f"))
-		gemm_part_avx512(m, n, k, pa, as, pb, bs, c, ldc, add);
-	else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		gemm_part_avx2(m, n, k, pa, as, pb, bs, c, ldc, add);
-	else
-		gemm_part_plain(m, n, k, pa, as, pb, bs, c, ldc, add);
+	GEMM_ASK(gemm_part, m, n, k, pa, as, pb, bs, c, ldc, add);
 }
 
 KERNEL_PART void gemm_part_off(int64_t m, int64_t n, int64_t k, const real *pa, int64_t as,
 	const real *b, const int32_t *off, real *c, int64_t ldc, int add)
 {
-	if (__builtin_cpu_supports("avx512f"))
-		gemm_part_off_avx512(m, n, k, pa, as, b, off, c, ldc, add);
-	else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		gemm_part_off_avx2(m, n, k, pa, as, b, off, c, ldc, add);
-	else
-		gemm_part_off_plain(m, n, k, pa, as, b, off, c, ldc, add);
+	GEMM_ASK(gemm_part_off, m, n, k, pa, as, b, off, c, ldc, add);
 }
 #endif
 
