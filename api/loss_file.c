@@ -137,8 +137,8 @@ enum status loss_files_read(struct arena *a, const char *loss, const char **out,
 	*out = p;
 	if (!p)
 		return diag_nomem(d);
-	const char *weighted = strchr(loss, '*');
-	const char *kind = weighted && weighted < strchr(loss, ':') ? weighted + 1 : loss;
+	const char *weighed = loss + strcspn(loss, "*:");
+	const char *kind = *weighed == '*' ? weighed + 1 : loss;
 	if (!strncmp(kind, "output:", 7))
 		return ST_OK;
 	for (; p && st == ST_OK; p = next) {
