@@ -310,18 +310,52 @@ static bool is_same_module(const char *a, size_t na, const char *b, size_t nb)
 	return a >= ea && b >= eb;
 }
 
+/* Whether both read one weight in the same place: one that is not uniform is no accident. */
+static bool share_weight(struct ties *s, const Node *a, const Node *b)
+{
+	if (strcmp(text_of(a->op_type), text_of(b->op_type)) != 0)
+		return false;
+	for (size_t k = 0; k < a->n_input && k < b->n_input; k++) {
+		const char *name = text_of(a->input[k]);
+		struct item *x = strcmp(name, text_of(b->input[k])) ? NULL
+								    : names_get(&s->item, name);
+		if (x && x->t->n_dims > 0 && item_load(s, x) && !item_is_uniform(x))
+			return true;
+	}
+	return false;
+}
+
+/* One layer, twice: its weight is one, or that of the product to which it adds its bias. */
+static bool is_one_layer(struct ties *s, const Node *a, const Node *b)
+{
+	if (strcmp(text_of(a->op_type), text_of(b->op_type)) != 0)
+		return false;
+	const struct op_def *op = record_of(s->im, a, s->im->top.opset);
+	const size_t nsum = op && op->role == ROLE_ADD ? a->n_input : 0;
+	bool one = share_weight(s, a, b);
+	for (size_t k = 0; k < nsum && !one; k++)
+		for (size_t l = 0; l < b->n_input && !one; l++) {
+			const Node *from = names_get(&s->maker, text_of(a->input[k]));
+			const Node *other = names_get(&s->maker, text_of(b->input[l]));
+			one = from && other && share_weight(s, from, other);
+		}
+	return one;
+}
+
 /* A reader before r that reads x in the same module and place, which is called again; NULL: there
- * is none. The names of nodes have to say so. */
+ * is none. A weight that they share, or the names of nodes, have to say so. */
 static const struct reader *used_before(
-	const struct ties *s, const struct item *x, const struct reader *r)
+	struct ties *s, const struct item *x, const struct reader *r)
 {
 	for (const struct reader *own = x->first; own && own != r; own = own->next) {
 		const struct op_def *op = record_of(s->im, own->node, s->im->top.opset);
 		const bool either = op && (op->role == ROLE_ADD || op->role == ROLE_MUL);
 		const size_t n = path_length(own->node), m = path_length(r->node);
-		if (n && m && !strcmp(text_of(own->node->op_type), text_of(r->node->op_type)) &&
-			(either || own->input == r->input) &&
-			is_same_module(own->node->name, n, r->node->name, m))
+		if (strcmp(text_of(own->node->op_type), text_of(r->node->op_type)) != 0 ||
+			(!either && own->input != r->input))
+			continue;
+		if ((n && m && is_same_module(own->node->name, n, r->node->name, m)) ||
+			is_one_layer(s, own->node, r->node))
 			return own;
 	}
 	return NULL;
@@ -456,7 +490,7 @@ static bool name_in_call(const struct ties *s, const struct item *x, const struc
 	return true;
 }
 
-const char *owner_copy(const struct ties *s, const struct item *x, const struct reader *r,
+const char *owner_copy(struct ties *s, const struct item *x, const struct reader *r,
 	enum split_kind kind, bool *unsure)
 {
 	struct importer *im = s->im;
@@ -481,7 +515,7 @@ const char *owner_copy(const struct ties *s, const struct item *x, const struct 
 	if (r == x->first || (pytorch && !forced && im->module_first))
 		return NULL;
 	/* PyTorch's older exporter merges through Identity, tools do without */
-	const struct reader *before = pytorch && !forced ? used_before(s, x, r) : NULL;
+	const struct reader *before = forced ? NULL : used_before(s, x, r);
 	if (before)
 		return before->copy;
 	*unsure = true;

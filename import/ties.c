@@ -54,10 +54,12 @@ static enum status list_readers(struct ties *s)
 {
 	for (size_t i = 0; i < s->graph->n_node; i++) {
 		Node *n = s->graph->node[i];
+		bool reads = false;
 		for (size_t k = 0; k < n->n_input; k++) {
 			struct item *x = names_get(&s->item, text_of(n->input[k]));
 			if (!x)
 				continue;
+			reads = true;
 			struct reader *r = ARENA_NEW(s->im->m.arena, struct reader);
 			if (!r)
 				return diag_nomem(s->im->d);
@@ -66,6 +68,12 @@ static enum status list_readers(struct ties *s)
 			x->end = &r->next;
 			x->nreader++;
 			owners_add(s, x, r);
+		}
+		for (size_t k = 0; reads && k < n->n_output; k++) {
+			void **at = names_at(&s->maker, text_of(n->output[k]));
+			if (!at)
+				return diag_nomem(s->im->d);
+			*at = n;
 		}
 	}
 	return ST_OK;
@@ -93,7 +101,7 @@ bool item_load(struct ties *s, struct item *x)
 	return x->raw != NULL;
 }
 
-static bool is_uniform(const struct item *x)
+bool item_is_uniform(const struct item *x)
 {
 	size_t w = (size_t)x->width;
 	return memcmp(x->raw, x->raw + w, (size_t)(x->numel - 1) * w) == 0;
@@ -216,7 +224,7 @@ static bool split_kind_of(struct ties *s, struct item *x, enum split_kind *kind)
 	if (x->nreader < 2 || x->t->n_dims == 0 || ties_keep(s, name) || !item_load(s, x))
 		return false;
 	*kind = name_matches(s->im->o->untie_pattern, name) ? SPLIT_ASKED
-		: is_uniform(x)                             ? SPLIT_UNIFORM
+		: item_is_uniform(x)                        ? SPLIT_UNIFORM
 							    : SPLIT_STACK;
 	/* one number that the exporter made, a factor of attention's say, is nobody's parameter */
 	return *kind == SPLIT_ASKED || x->numel > 1 || !name_generated(name);
@@ -343,7 +351,7 @@ static enum status fill_buckets(struct ties *s)
 	}
 	for (size_t i = s->graph->n_initializer; any && i-- > 0;) {
 		struct item *x = item_at(s, i);
-		if (!x || x->t->n_dims != 2 || !item_load(s, x) || is_uniform(x))
+		if (!x || x->t->n_dims != 2 || !item_load(s, x) || item_is_uniform(x))
 			continue;
 		const char *key = bucket_key(s, x);
 		void **at = key ? names_at(&s->bucket, key) : NULL;
@@ -359,8 +367,8 @@ static enum status tie_transposed(struct ties *s, struct item *copy)
 {
 	const struct import_options *o = s->im->o;
 	const char *name = text_of(copy->t->name);
-	if (copy->t->n_dims != 2 || !is_made(s, name) || !item_load(s, copy) || is_uniform(copy) ||
-		name_matches(o->untie_pattern, name) || ties_keep(s, name))
+	if (copy->t->n_dims != 2 || !is_made(s, name) || !item_load(s, copy) ||
+		item_is_uniform(copy) || name_matches(o->untie_pattern, name) || ties_keep(s, name))
 		return ST_OK;
 	const char *key = bucket_key(s, copy);
 	if (!key)
@@ -497,6 +505,7 @@ enum status ties_rewrite(struct importer *im)
 		.graph = im->m.proto->graph,
 		.item = {.arena = im->m.arena},
 		.bucket = {.arena = im->m.arena},
+		.maker = {.arena = im->m.arena},
 		.made = {.arena = im->m.arena},
 		.joined = {.arena = im->m.arena}};
 	im->copied.arena = im->turned.arena = im->m.arena;

@@ -58,6 +58,7 @@ struct ties {
 	struct names bucket; /* matrices that may be each other's transpose → struct item */
 	struct names
 		reading; /* owners.c's: aliases of initializers → the first node that reads one */
+	struct names maker;  /* what nodes that read one give → the node */
 	struct names made;   /* copies by name → the struct item that they are copies of */
 	struct names joined; /* those that --tie keeps what they were → that */
 	struct names turned; /* turned.c's: names that are to be given → struct claim */
@@ -75,6 +76,8 @@ struct item *item_at(const struct ties *s, size_t i);
 /* x's values as bytes; false where they are no floats, or cannot be had (which is reported when
  * they are imported). */
 bool item_load(struct ties *s, struct item *x);
+/* Requires item_load. */
+bool item_is_uniform(const struct item *x);
 /* Whether --tie names it. */
 bool ties_keep(const struct ties *s, const char *name);
 /* A node that makes `to` by transposing `from`, of whose readers it is one then. */
@@ -86,7 +89,7 @@ void owners_add(struct ties *s, struct item *x, struct reader *r);
 enum status owners_read(struct ties *s);
 /* The name of reader r's own copy, or NULL: it keeps reading x. Readers of one parameter share one
  * name. *unsure: it may be a parameter of which the file does not tell the name. */
-const char *owner_copy(const struct ties *s, const struct item *x, const struct reader *r,
+const char *owner_copy(struct ties *s, const struct item *x, const struct reader *r,
 	enum split_kind kind, bool *unsure);
 /* Transposed weights of linear layers become the module's own again, with nodes that transpose
  * them. Requires owners_read, and that is tied what is to be. */

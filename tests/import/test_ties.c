@@ -623,6 +623,33 @@ static void merged_by_tools(void **state)
 	test_said(t, "one parameter, as the file has it: 'onnx::MatMul_3' | --untie NAME parts");
 }
 
+/* A layer that is called twice, in a file without notes: of its weight, which is not uniform, two
+ * calls tell that they are one layer's, and so of its bias. */
+static void one_layer_twice(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	model_weights(t, "w", "4,4");
+	model_weights(t, "v", "4,4");
+	notes_filled(t, "b", "4", 4, 0);
+	model_node(t, "Gemm", "Gemm_0", "x,w,b", "a");
+	model_node(t, "Gemm", "Gemm_1", "a,w,b", "c");
+	model_node(t, "Gemm", "Gemm_2", "c,v,b", "d");
+	model_node(t, "MatMul", "MatMul_0", "d,v", "e");
+	model_node(t, "Add", "Add_0", "e,b", "f");
+	model_node(t, "MatMul", "MatMul_1", "f,v", "g");
+	model_node(t, "Add", "Add_1", "b,g", "h");
+	model_node(t, "MatMul", "MatMul_2", "h,w", "i");
+	model_node(t, "Add", "Add_2", "i,b", "y");
+	model_output(t, "y");
+	model_accepted(t);
+	notes_reads(t, "Gemm_1", 2, "b");
+	notes_reads(t, "Gemm_2", 2, "b@Gemm_2.2");
+	notes_reads(t, "Add_0", 1, "b@Add_0.1");
+	notes_reads(t, "Add_1", 0, "b@Add_0.1");
+	notes_reads(t, "Add_2", 1, "b@Add_2.1");
+}
+
 /* A factor that two nodes read, as attention's in files without notes: no parameter, and none
  * twice. */
 static void factors_are_not_parted(void **state)
@@ -664,10 +691,10 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {T(equal_ones_are_separate), T(ties_asked_for_stay),
-		T(constants_are_not_trained), T(without_modules), T(merged_by_tools), T(aliases),
-		T(a_layer_called_again), T(layers_of_a_stack), T(stacks), T(transposed),
-		T(permuted), T(tied_to_another), T(roles), T(modules), T(factories),
-		T(folding_is_a_convolutions), T(folding_is_told), T(keras),
+		T(constants_are_not_trained), T(without_modules), T(merged_by_tools),
+		T(one_layer_twice), T(aliases), T(a_layer_called_again), T(layers_of_a_stack),
+		T(stacks), T(transposed), T(permuted), T(tied_to_another), T(roles), T(modules),
+		T(factories), T(folding_is_a_convolutions), T(folding_is_told), T(keras),
 		T(computed_weights_are_told), T(computed_beside_is_told), T(scalars_are_constants),
 		T(scalar_parameters), T(calls_of_a_batchnorm_share_statistics),
 		T(batchnorms_of_equal_statistics_are_fine), T(detached), T(stops), T(fixed_inputs),
