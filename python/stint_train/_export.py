@@ -31,7 +31,7 @@ def _training(module: Any) -> Iterator[None]:
             m.training = mode
 
 
-def _examples(given: Any, torch: Any) -> tuple[Any, ...]:
+def examples(given: Any, torch: Any) -> tuple[Any, ...]:
     """With two rows at least: the exporter takes a single one for a constant."""
     inputs = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     rows = {x.shape[0] for x in inputs if isinstance(x, torch.Tensor) and x.ndim}
@@ -40,15 +40,20 @@ def _examples(given: Any, torch: Any) -> tuple[Any, ...]:
     return tuple(torch.cat([x, x]) if isinstance(x, torch.Tensor) and x.ndim else x for x in inputs)
 
 
-def _write(module: Any, inputs: tuple[Any, ...], path: str, names: dict[str, Any], shapes: Any, torch: Any) -> None:
+def write(module: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any], path: str, names: dict[str, Any], shapes: Any) -> Any:
+    """`module` as an ONNX file; returns what torch.onnx.export does."""
+    import torch
+    from torch.utils import _pytree as pytree
+
     weights = sum(t.numel() * t.element_size() for t in module.state_dict().values())
     if shapes is None:
         # AUTO: symbolic unless the module itself fixes it
-        shapes = tuple({0: torch.export.Dim.AUTO} if isinstance(x, torch.Tensor) and x.ndim else None for x in inputs)
+        shapes = pytree.tree_map(lambda x: {0: torch.export.Dim.AUTO} if isinstance(x, torch.Tensor) and x.ndim else None,
+                                 (*inputs, *kwargs.values()))
     with _training(module), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*in training mode")  # that is what is wanted
-        torch.onnx.export(module, inputs, path, dynamo=True, optimize=False, opset_version=18, dynamic_shapes=shapes,
-                          external_data=weights > _IN_ONE_FILE, verbose=False, **names)
+        return torch.onnx.export(module, inputs, path, kwargs=kwargs or None, dynamo=True, optimize=False, opset_version=18,
+                                 dynamic_shapes=shapes, external_data=weights > _IN_ONE_FILE, verbose=False, **names)
 
 
 def _tensors(module: Any) -> dict[str, Array]:
@@ -80,7 +85,7 @@ def _same(have: Array, want: Array) -> bool:
     return have.shape == want.shape and bool((have == want.astype(have.dtype)).all())
 
 
-def _check(module: Any, frozen: list[str], step: Step, strict: bool) -> None:
+def check(module: Any, frozen: list[str], step: Step, strict: bool) -> None:
     """Each of the module's parameters stands in the step, with the module's values, and under its names."""
     want = _tensors(module)
     _name_ties(module, step)
@@ -119,8 +124,8 @@ def export(module: Any, example_inputs: Any, *, loss: Any = None, optimizer: Any
     frozen = [name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad or id(p) not in updated]
     with tempfile.TemporaryDirectory(prefix="stint-") as folder:
         model = os.fspath(path) if path is not None else os.path.join(folder, "model.onnx")
-        _write(module, _examples(inputs, torch), model, names, dynamic_shapes, torch)
+        write(module, examples(inputs, torch), {}, model, names, dynamic_shapes)
         step = _compile(model, loss, optimizer, rates, out, {
             "budget": budget, "batch": batch or rows, **more, "freeze": [*([freeze] if isinstance(freeze, str) else freeze), *frozen]})
-    _check(module, frozen, step, strict)
+    check(module, frozen, step, strict)
     return step
