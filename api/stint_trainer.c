@@ -256,6 +256,18 @@ int stint_trainer_outside(
 	return 1;
 }
 
+int stint_trainer_gradient(const struct stint_trainer *t, size_t index, struct stint_array *out)
+{
+	const struct stint_model *m = t->l.model;
+	if (!t->l.step || index >= (size_t)m->nkept)
+		return 0;
+	const int of = m->kept[index].resident;
+	const struct stint_tensor *x = &m->resident[of];
+	*out = (struct stint_array){x->name, kind_of(m, of), (enum stint_dtype)x->dtype, x->rank,
+		x->dim, x->bytes, (void *)t->l.gradient(t->l.step, x->name)};
+	return 1;
+}
+
 static enum status evaluate(struct stint_trainer *t, int64_t rows, double *loss)
 {
 	TRY(begin(t));

@@ -382,6 +382,7 @@ static enum status add_op(struct builder *b, struct node *n)
 		int x = add_tensor(b, t, t->name, t->is_gradient ? TK_GRADIENT : TK_ACTIVATION,
 			t->outside ? 0 : tensor_next(b->g, t) + tensor_bytes(t));
 		b->p->tensor[x].producer = i;
+		b->p->tensor[x].keep = n->op->role == ROLE_KEEP_GRADIENT;
 		b->index[t->id] = x;
 	}
 	TRY(add_choices(b, n, op));

@@ -174,8 +174,8 @@ bool hands_on(const struct node *n)
 	       n->op->role == ROLE_UPDATE_END || is_of_piece(n);
 }
 
-/* The parameter that this node updates, or a piece of: what `stint run` wants the finished gradient
- * of. */
+/* What `stint run` wants the finished gradient of: the parameter that this node updates, or a piece
+ * of; or that, or the input, whose gradient it keeps. */
 static int parameter_updated(const struct schedule *s, const struct node *n)
 {
 	bool update = (n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
@@ -187,7 +187,8 @@ static int parameter_updated(const struct schedule *s, const struct node *n)
 	struct tensor *t = tensor_storage(n->in[0]);
 	if (t->maker && (t->maker->op->role == ROLE_OWN_PIECE || t->maker->op->role == ROLE_FETCH))
 		t = tensor_storage(t->maker->in[0]);
-	return t->role == TR_PARAMETER ? s->gp->index[t->id] : -1;
+	return t->role == TR_PARAMETER || n->op->role == ROLE_KEEP_GRADIENT ? s->gp->index[t->id]
+									    : -1;
 }
 
 static enum status resolve_step(struct kernels *ks, struct schedule *s, int step, int *first)
@@ -237,9 +238,10 @@ static enum status find_uses(struct kernels *ks, struct schedule *s)
 		return diag_nomem(ks->diag);
 	for (int step = 0; step < s->plan->nstep; step++) {
 		const struct node *n = &s->call[step].node;
-		if (s->call[step].updates >= 0)
-			s->trained[s->call[step].updates] = true;
-		for (int k = 0; k < n->nin; k++) {
+		const int updates = s->call[step].updates;
+		if (updates >= 0)
+			s->trained[updates] = s->gp->tensor[updates]->role == TR_PARAMETER;
+		for (int k = n->op->role == ROLE_KEEP_GRADIENT; k < n->nin; k++) {
 			const int r = n->in[k] ? s->gp->index[tensor_storage(n->in[k])->id] : -1;
 			if (r >= 0 && r < s->nresident)
 				(n->op->role == ROLE_SHARD && k == 0 ? s->by_shards

@@ -370,6 +370,32 @@ static void print_outside(const struct schedule *s, struct text *t)
 	text_puts(t, "};\n");
 }
 
+static bool keeps_gradient(const struct schedule *s, int step)
+{
+	return s->call[step].node.op->role == ROLE_KEEP_GRADIENT;
+}
+
+static int count_kept(const struct schedule *s)
+{
+	int n = 0;
+	for (int i = 0; s && i < s->plan->nstep; i++)
+		n += keeps_gradient(s, i);
+	return n;
+}
+
+/* resident, offset */
+static void print_kept(const struct schedule *s, struct text *t)
+{
+	if (!count_kept(s))
+		return;
+	text_puts(t, "\nstatic const struct stint_kept kept[] = {\n");
+	for (int i = 0; i < s->plan->nstep; i++)
+		if (keeps_gradient(s, i))
+			text_add(t, "\t{%d, %s},\n", s->call[i].updates,
+				s->place[s->call[i].out[0]].name);
+	text_puts(t, "};\n");
+}
+
 /* A GPU's step brings the text of its kernels. */
 static void print_gpu(const struct schedule *train, const struct target *target,
 	const struct codegen_input *in, struct text *t)
@@ -427,6 +453,8 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 	if (outside)
 		text_add(t, "\t.noutside = %d,\n\t.outside = outsides,\n\t.outside_loss = %s,\n",
 			outside->node.nin, train->place[outside->out[0]].name);
+	if (count_kept(train))
+		text_add(t, "\t.nkept = %d,\n\t.kept = kept,\n", count_kept(train));
 	text_add(t, "\t.loss_dtype = %s,\n", dtype_text(g->loss ? g->loss->dtype : g->real));
 	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
 	text_literal(t, in->whole_batch);
@@ -478,6 +506,7 @@ void print_tables(const struct schedule *train, const struct schedule *eval,
 		print_next(train ? train : eval, t);
 	print_outputs(eval, t);
 	print_outside(train, t);
+	print_kept(train, t);
 	print_library(ks, t);
 	print_machine_check(ks, in, t);
 	print_losses(train, eval, in, t);

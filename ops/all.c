@@ -57,6 +57,7 @@
 	F(ops_ms_quantised) \
 	F(ops_muon) \
 	F(ops_nll) \
+	F(ops_none) \
 	F(ops_onehot) \
 	F(ops_outside) \
 	F(ops_rules) \

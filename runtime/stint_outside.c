@@ -37,6 +37,7 @@ int stint_forward(stint_step *s)
 	s->shard = s->running ? s->shard + 1 : begin;
 	rc = stint_run_shard(s, 1, s->rows > 0 ? s->rows : INT64_MAX, 0, NULL);
 	s->running = rc == STINT_PAUSED;
+	s->kept = 1;
 	for (int i = 0; s->running && i < m->noutside; i++)
 		(void)is_given(s, &m->outside[i], 1);
 	return s->running ? STINT_OK : rc;

@@ -509,6 +509,7 @@ static int train_start(stint_step *s, double lr, const struct stint_probe *probe
 	if (s->model->ranks > 1 && !s->ranks)
 		return alone(s);
 	int rc = start(s, 1, s->rows > 0 ? s->rows : INT64_MAX, lr, probe);
+	s->kept = !(probe && probe->gradient);
 	if (!rc)
 		s->running = 1;
 	s->rows = 0;
@@ -570,6 +571,18 @@ int stint_eval_probed(stint_step *s, int64_t valid, const struct stint_probe *pr
 int stint_eval(stint_step *s, int64_t valid)
 {
 	return stint_eval_probed(s, valid, NULL);
+}
+
+const void *stint_gradient(const stint_step *s, const char *name)
+{
+	const struct stint_model *m = s->model;
+	const int of = stint_find(s, name);
+	int i = 0;
+	while (i < m->nkept && m->kept[i].resident != of)
+		i++;
+	return i < m->nkept && s->kept && s->told == STINT_TOLD_TRAINING
+		       ? s->device->at(s, m->kept[i].offset)
+		       : NULL;
 }
 
 double stint_loss(const stint_step *s)

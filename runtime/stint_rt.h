@@ -65,6 +65,13 @@ struct stint_outside {
 	size_t gradient; /* SIZE_MAX: no parameter depends on it */
 };
 
+/* A gradient that stays readable when a training step is done: of a parameter (--optimizer none) or
+ * of an input (--input-gradient), of whose type and shape it is. */
+struct stint_kept {
+	int resident;
+	size_t offset;
+};
+
 /* One executed step, for people and for `stint bench`. */
 struct stint_step_info {
 	const char *node, *op;     /* node: the model's name */
@@ -142,6 +149,8 @@ struct stint_model {
 	int noutside;
 	const struct stint_outside *outside; /* NULL: the loss is the step's own */
 	size_t outside_loss;
+	int nkept;
+	const struct stint_kept *kept; /* as the backward pass makes them */
 	int npiece;
 	const struct stint_piece *piece;
 	/* Of a step that has tensors in a file: the folder where it makes it, how many bytes these
@@ -158,7 +167,7 @@ struct stint_model {
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 19 };
+enum { STINT_RT_VERSION = 20 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
  * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is
@@ -231,6 +240,10 @@ int stint_backward(stint_step *s, double lr, double loss);
  * forward pass has been made, or the output has none. */
 const void *stint_outside_value(const stint_step *s, int i);
 void *stint_outside_gradient(stint_step *s, int i);
+/* The gradient of the loss of the last training step by a parameter (--optimizer none) or an input
+ * (--input-gradient), in its place, until anything is run again. NULL: the step keeps none of that
+ * name; there is none now, since nothing was trained, or a probe took gradients. */
+const void *stint_gradient(const stint_step *s, const char *name);
 int stint_train_probed(stint_step *s, double lr, const struct stint_probe *probe);
 /* The next training step, and no other, takes the first `rows` rows of its inputs, as a step of so
  * large a batch would: an epoch's last samples. Whatever the inputs hold behind them changes

@@ -154,6 +154,7 @@ struct stint_step {
 		int row, step; /* the next ones */
 		size_t at;     /* of the rows' words */
 	} pause;
+	int kept; /* the last training step has put gradients into the places of model->kept */
 	double loss;
 	enum { STINT_TOLD_NOTHING, STINT_TOLD_TRAINING, STINT_TOLD_EVALUATION } told; /* last */
 	char message[256];

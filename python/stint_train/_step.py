@@ -147,6 +147,37 @@ class Step:
         """The optimizer's: views of the arena, to be read."""
         return self._values(lib.STINT_KIND_STATE)
 
+    def _kept(self, *kinds: int) -> dict[str, Array]:
+        x, found, index = ffi.new("struct stint_array *"), dict[str, Array](), 0
+        with self._lock:
+            while lib.stint_trainer_gradient(self._trainer, index, x):
+                index += 1
+                if x.kind not in kinds:
+                    continue
+                if not x.data:
+                    raise ValueError("there are no gradients now: a training step leaves them until anything else is run")
+                held = _Held(self._trainer, x)
+                assert held.view is not None
+                held.view.flags.writeable = False
+                found[held.name] = held.view
+        return found
+
+    def gradients(self) -> dict[str, Array]:
+        """Those of the last step's loss by the trained parameters, by the model's names (optimizer="none"): views of the arena, to
+        be read until anything is run again."""
+        found = self._kept(lib.STINT_KIND_PARAMETER)
+        if not found and self.trained():
+            raise ValueError('the step updates its parameters itself: optimizer="none" leaves the gradients')
+        return found
+
+    def input_gradient(self, name: str) -> Array:
+        """The gradient of the last step's loss by an input (input_gradient=["x"]): a view of the arena, to be read until anything
+        is run again."""
+        found = self._kept(lib.STINT_KIND_INPUT, lib.STINT_KIND_TARGET)
+        if name not in found:
+            raise ValueError(f"the step keeps no gradient by '{name}': compile it with input_gradient=['{name}']")
+        return found[name]
+
     @property
     def rate(self) -> float:
         """The optimizer's own learning rate, as compiled."""
