@@ -328,7 +328,10 @@ static const struct option table[] = {
 		"cross-entropy, mse, l1, bce-with-logits, ..., output:NAME, none; of several the "
 		"sum, each [WEIGHT*]LOSS:output=O,name=NAME,target=T"),
 	VALUE("optimizer", OPTION_TEXT, compile.optimizer, COMMAND_ALL, "OPT",
-		"sgd, adam, adamw, rmsprop, ..., with options: sgd:lr=0.1,momentum=0.9"),
+		"sgd, adam, adamw, rmsprop, ..., with options: sgd:lr=0.1,momentum=0.9; none leaves "
+		"the gradients"),
+	VALUE("input-gradient", OPTION_LIST, compile.input_gradient, COMMAND_ALL, "NAME",
+		"the loss's gradient by an input stays readable after a step"),
 	VALUE("batch", OPTION_SIZE, compile.import.batch, COMMAND_ALL, "N",
 		"size of the inputs' first axis"),
 	SPECIAL("micro-batch", take_micro_batch, "N|auto",

@@ -12,7 +12,7 @@ static const char *const member[OPTION_GROUPS][GROUP_MOST] = {
 		"padding-idx", "restore-biases", "qat", "ops", "lora", "adapter"},
 	{"loss", "optimizer", "precision", "frozen-precision", "state-precision", "math", "group",
 		"no-decay-1d", "clip-value", "clip-norm", "ema", "dropout", "bn", "bn-variance",
-		"no-outputs"},
+		"no-outputs", "input-gradient"},
 	{"budget", "micro-batch", "ranks", "shard", "split", "keep-all", "segments", "recompute",
 		"no-recompute", "unroll", "effort", "time", "costs", "fuse"},
 	{"output", "force", "link-weights", "threads", "portable", "bare", "isa", "cross",

@@ -388,7 +388,7 @@ static void print_kept(const struct schedule *s, struct text *t)
 {
 	if (!count_kept(s))
 		return;
-	text_puts(t, "\nstatic const struct stint_kept kept[] = {\n");
+	text_puts(t, "\nstatic const struct stint_kept kept_gradients[] = {\n");
 	for (int i = 0; i < s->plan->nstep; i++)
 		if (keeps_gradient(s, i))
 			text_add(t, "\t{%d, %s},\n", s->call[i].updates,
@@ -454,7 +454,7 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 		text_add(t, "\t.noutside = %d,\n\t.outside = outsides,\n\t.outside_loss = %s,\n",
 			outside->node.nin, train->place[outside->out[0]].name);
 	if (count_kept(train))
-		text_add(t, "\t.nkept = %d,\n\t.kept = kept,\n", count_kept(train));
+		text_add(t, "\t.nkept = %d,\n\t.kept = kept_gradients,\n", count_kept(train));
 	text_add(t, "\t.loss_dtype = %s,\n", dtype_text(g->loss ? g->loss->dtype : g->real));
 	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
 	text_literal(t, in->whole_batch);

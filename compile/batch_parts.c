@@ -227,8 +227,9 @@ static void tell_left(const struct pipeline *p)
 	int left = 0, all = 0;
 	for (int i = 0; p->train && i < p->train->nnode; i++) {
 		const struct op_def *op = p->train->node[i]->op;
-		all += op->optimizer && op->role != ROLE_UPDATE_END;
-		if (!op_optimizer(op) || op == p->optimizer.op)
+		all += op->optimizer && op->role != ROLE_UPDATE_END &&
+		       op->role != ROLE_KEEP_GRADIENT;
+		if (!op_optimizer(op) || op == p->optimizer.op || op->role == ROLE_KEEP_GRADIENT)
 			continue;
 		other = op;
 		left++;

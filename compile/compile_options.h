@@ -85,6 +85,7 @@ struct compile_options {
 	int dropout_off, nratio; /* and --dropout NODE=P */
 	const struct dropout_ratio *ratio;
 	int keep_all, segments, no_outputs;
+	const char *const *input_gradient; /* names, ended by NULL; NULL: none */
 	double seconds, effort;
 	int64_t unroll; /* loops of so many turns become their turns; 0: of UNROLL_MOST */
 	struct insist insist;

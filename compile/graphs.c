@@ -93,6 +93,7 @@ enum status graphs_train(
 {
 	int nparam;
 	struct tensor **param, **grad;
+	struct kept_inputs kept;
 	TRY(lowered(imported, o, LOWER_TRAIN, out));
 	if (o->ranks)
 		TRY(graph_set_ranks(*out, o->ranks, o->pieces, o->optimizer));
@@ -101,8 +102,10 @@ enum status graphs_train(
 	TRY(with_loss(o, false, out));
 	if (o->scale_loss)
 		TRY(graph_scale_loss(*out));
-	TRY(graph_autodiff(*out, o->untrained, &nparam, &param, &grad));
+	TRY(kept_inputs_find(*out, o->input_gradient, &kept));
+	TRY(graph_autodiff(*out, o->untrained, &kept, &nparam, &param, &grad));
 	TRY(graph_accumulate(*out, o->optimizer, nparam, param, grad));
+	TRY(kept_inputs_keep(*out, &kept, grad + nparam));
 	dump(o, STAGE_AUTODIFF, *out);
 	TRY(graph_attach_updates(*out, o->optimizer, nparam, param, grad));
 	dump(o, STAGE_UPDATES, *out);

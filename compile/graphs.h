@@ -25,6 +25,7 @@ struct graph_options {
 	int64_t ranks;        /* processes that train; 0: any number up to the shards */
 	bool pieces;          /* of these, each has a piece of the optimizer's states... */
 	int64_t share_least;  /* ... and of parameters of so many bytes; 0: none */
+	const char *const *input_gradient; /* inputs by which gradients are kept; NULL: none */
 	bool no_outputs;
 	bool scale_loss; /* graph_scale_loss */
 	bool fuse, everywhere;

@@ -190,6 +190,7 @@ static struct graph_options graph_options_of(const struct pipeline *p)
 		.ranks = o->ranks,
 		.pieces = o->share == SHARE_STATE,
 		.share_least = o->share_least,
+		.input_gradient = o->input_gradient,
 		.no_outputs = o->no_outputs != 0,
 		.scale_loss = o->precision == PRECISION_FP16,
 		.fuse = o->fuse == FUSE_ON,

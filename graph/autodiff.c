@@ -234,9 +234,13 @@ enum status graph_gradients(struct graph *g, const struct gradients_of *of)
 		TRY(give(&ad, of->from[i], of->given[i]));
 	mark_reaches(&ad);
 	TRY(backward(&ad));
+	g->when = NULL;
+	for (int i = 0; i < of->nto; i++) { /* what is no parameter nobody has completed yet */
+		struct branch_sum *of_it = &ad.sum[of->to[i]->id];
+		*of_it = (struct branch_sum){branch_leave(g, *of_it, NULL), NULL};
+	}
 	g->phase = NODE_FORWARD;
 	g->scope = NULL;
-	g->when = NULL;
 	for (int i = 0; i < ad.ntensor; i++)
 		sum[i] = ad.sum[i].value;
 	TRY(graph_join(g, sum, ad.ntensor));
@@ -245,21 +249,22 @@ enum status graph_gradients(struct graph *g, const struct gradients_of *of)
 	return ST_OK;
 }
 
-/* A way leads from a parameter to the loss. */
-static bool is_trained(const struct graph *g)
+/* A way leads from one of these to the loss. */
+static bool is_trained(const struct graph *g, int n, struct tensor *const *to)
 {
 	bool *ways = ARENA_ARRAY(g->arena, bool, g->ntensor);
 	if (!ways)
 		return true;
-	for (int i = 0; i < g->ntensor; i++)
-		ways[i] = g->tensor[i]->role == TR_PARAMETER && dtype_is_real(g->tensor[i]->dtype);
+	for (int i = 0; i < n; i++)
+		ways[to[i]->id] = dtype_is_real(to[i]->dtype);
 	graph_mark_wanted(g, ways);
 	return ways[g->loss->id];
 }
 
-enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struct tensor ***param,
-	struct tensor ***grad)
+enum status graph_autodiff(struct graph *g, const char *hint, const struct kept_inputs *inputs,
+	int *nparam, struct tensor ***param, struct tensor ***grad)
 {
+	const int ninput = inputs ? inputs->n : 0;
 	struct tensor *one;
 	*nparam = 0;
 	*param = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
@@ -269,7 +274,9 @@ enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struc
 	for (int i = 0; i < g->ntensor; i++)
 		if (g->tensor[i]->role == TR_PARAMETER)
 			(*param)[(*nparam)++] = g->tensor[i];
-	if (!is_trained(g)) {
+	for (int i = 0; i < ninput; i++)
+		(*param)[*nparam + i] = inputs->rows[i];
+	if (!is_trained(g, *nparam + ninput, *param)) {
 		const struct where w = {.file = g->file, .node = g->loss->name};
 		return diag_fail(g->diag, ST_INVALID, &w, hint,
 			"the loss depends on no trainable parameter");
@@ -279,7 +286,7 @@ enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struc
 	const struct gradients_of of = {.nfrom = 1,
 		.from = &g->loss,
 		.given = &one,
-		.nto = *nparam,
+		.nto = *nparam + ninput,
 		.to = *param,
 		.found = *grad};
 	return graph_gradients(g, &of);

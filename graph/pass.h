@@ -106,12 +106,26 @@ struct gradients_of {
 /* Adds the nodes of a backward pass. Reports operators without a gradient that lie between. */
 enum status graph_gradients(struct graph *g, const struct gradients_of *of);
 
+/* Inputs by which gradients are kept for the caller. */
+struct kept_inputs {
+	int n;
+	struct tensor **input; /* what the caller sets */
+	struct tensor **rows;  /* the same, or a micro-batch's part of it */
+};
+/* Those of these names (ended by NULL; NULL: none), each once. Requires inputs and shards to be
+ * there; reports what is no input, or none of real numbers. */
+enum status kept_inputs_find(struct graph *g, const char *const *name, struct kept_inputs *out);
+/* Requires graph_autodiff, which found these gradients. */
+enum status kept_inputs_keep(
+	struct graph *g, const struct kept_inputs *of, struct tensor *const *gradient);
+
 /* Requires g->loss. Adds the backward pass; grad[i] is the gradient of parameter i in the order of
  * graph_parameters, times the loss's scale where there is one (NULL when the loss does not depend
- * on it). Gradients that meet are added in the order of the graph. Reports operators without a
- * gradient on a path to a parameter; `hint` is what may help where the loss depends on none. */
-enum status graph_autodiff(struct graph *g, const char *hint, int *nparam, struct tensor ***param,
-	struct tensor ***grad);
+ * on it); behind them are those of `inputs` (NULL: none), which *nparam does not count. Gradients
+ * that meet are added in the order of the graph. Reports operators without a gradient on a path to
+ * a parameter; `hint` is what may help where the loss depends on none. */
+enum status graph_autodiff(struct graph *g, const char *hint, const struct kept_inputs *inputs,
+	int *nparam, struct tensor ***param, struct tensor ***grad);
 
 /* By tensor id: whether a gradient of the graph's outputs can pass back to it. NULL when out of
  * memory. */

@@ -90,7 +90,7 @@ static void differentiate(const struct graph *imported, struct diag *d)
 	const struct loss_list losses = {spec.output != NULL, &spec};
 	if (!passed(d, graph_attach_losses(g, &losses)) || !losses.n)
 		return;
-	if (!passed(d, graph_autodiff(g, NULL, &nparam, &param, &grad)))
+	if (!passed(d, graph_autodiff(g, NULL, NULL, &nparam, &param, &grad)))
 		return;
 	for (int i = 0; i < nparam; i++)
 		require(!grad[i] || tensor_same_shape(grad[i], param[i]));

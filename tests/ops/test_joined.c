@@ -57,7 +57,7 @@ static void differentiate(struct made *m, struct tensor *loss)
 	struct tensor **param, **grad;
 	assert_non_null(loss);
 	m->g->loss = loss;
-	assert_int_equal(graph_autodiff(m->g, NULL, &n, &param, &grad), ST_OK);
+	assert_int_equal(graph_autodiff(m->g, NULL, NULL, &n, &param, &grad), ST_OK);
 	assert_int_equal(graph_verify(m->g), ST_OK);
 	assert_int_equal(n, 1);
 	assert_non_null(grad[0]);

@@ -31,8 +31,11 @@ def bits(arrays):
 
 
 class Gradients(unittest.TestCase):
+    folders = 0
+
     def compiled(self, name, model, **more):
-        return stint.compile(MODELS / f"{model}.onnx", out=WORK / name, **{**OPTIONS, **more})
+        Gradients.folders += 1  # a library that is loaded is not loaded again
+        return stint.compile(MODELS / f"{model}.onnx", out=WORK / f"{name}-{self.folders}", **{**OPTIONS, **more})
 
     def test_sgd_of_ones_own(self):
         for model, more in (("mlp", {}), ("cnn", {}), ("gpt", {}), ("mlp", {"micro_batch": 2})):
@@ -47,30 +50,85 @@ class Gradients(unittest.TestCase):
                         parameters[name] -= np.float32(0.1) * g
                 self.assertEqual(bits(own.parameters()), bits(theirs.parameters()))
 
+    def differences(self, step, value, gradient, loss, what):
+        """Of the loss, along a random way, against the gradient."""
+        way, kept, h = np.random.default_rng(1).standard_normal(value.shape), value.copy(), 1e-7
+        losses = []
+        for by in h, -h:
+            value[...] = kept + by * way
+            losses.append(loss())
+        value[...] = kept
+        np.testing.assert_allclose((losses[0] - losses[1]) / (2 * h), (gradient * way).sum(), rtol=1e-6, atol=1e-8, err_msg=what)
+
     def test_finite_differences(self):
-        x, labels = data("cnn", dtype=np.float64)
-        step = self.compiled("double", "cnn", precision="fp64", dropout="off")
-        step.train(x, labels)
-        found, rng = copies(step.gradients()), np.random.default_rng(1)
-        self.assertEqual(list(found), [name for name in found if name in step.trained()])
-        self.assertEqual(set(found), set(step.trained()))
-        for name, value in step.parameters().items():
-            way, kept = rng.standard_normal(value.shape), value.copy()
-            losses = []
-            for h in 1e-6, -1e-6:
-                value[...] = kept + h * way
-                losses.append(step.train(x, labels))
-            value[...] = kept
-            np.testing.assert_allclose((losses[0] - losses[1]) / 2e-6, (found[name] * way).sum(), rtol=1e-6, atol=1e-9, err_msg=name)
+        for model, more in (("mlp", {}), ("mlp", {"micro_batch": 2}), ("gpt", {})):
+            inputs = [] if model == "gpt" else ["image"]
+            step = self.compiled("double", model, precision="fp64", input_gradient=inputs, **more)
+            step.train(*data(model, dtype=np.float64))
+            found = copies(step.gradients())
+            self.assertEqual(set(found), set(step.trained()))
+            for name, g in found.items():
+                self.differences(step, step.parameters()[name], g, step.train, f"{name} of {model} {more}")
+            for name in inputs:
+                step.train()
+                g = step.input_gradient(name).copy()
+                for row in range(BATCH):  # each part's rows are in their places
+                    self.differences(step, step.inputs[name][row], g[row], step.train, f"row {row} of {name} {more}")
+
+    def test_input_of_a_frozen_model(self):
+        x, labels = data("mlp", dtype=np.float64)
+        for optimizer in "none", "sgd:lr=0.1":
+            step = self.compiled("frozen", "mlp", precision="fp64", freeze="*", optimizer=optimizer, input_gradient=["image"])
+            step.train(x, labels)
+            self.assertEqual(step.gradients(), {})
+            self.differences(step, step.inputs["image"], step.input_gradient("image").copy(), step.train, optimizer)
+
+    def test_input_beside_an_update(self):
+        """The gradient is that of the parameters before it."""
+        of = {"optimizer": "adamw", "input_gradient": ["image"]}
+        for more in {}, {"micro_batch": 4}, {"precision": "fp16"}, {"portable": False, "debug_arena": False, "precision": "bf16"}:
+            with self.subTest(**more):
+                kept, updated = (self.compiled(name, "cnn", **{**more, "input_gradient": ["image"], "optimizer": optimizer})
+                                 for name, optimizer in (("kept", "none"), ("updated", "adamw")))
+                for step in kept, updated:
+                    step.train(*data("cnn"))
+                self.assertEqual(kept.input_gradient("image").tobytes(), updated.input_gradient("image").tobytes())
+                exact = self.compiled("exact", "cnn", **{**of, **({"micro_batch": 4} if "micro_batch" in more else {})})
+                exact.train(*data("cnn"))
+                error = np.linalg.norm(kept.input_gradient("image") - exact.input_gradient("image"))
+                self.assertLess(error, 0.05 * np.linalg.norm(exact.input_gradient("image")))
+
+    def test_loss_of_ones_own(self):
+        """A generator's behind a discriminator: the gradient goes back through the model to its input."""
+        x, labels = data("mlp")
+        for parts, more in ((1, {}), (4, {"micro_batch": 2})):
+            closed = self.compiled("closed", "mlp", input_gradient=["image"], **more)
+            closed.train(x, labels)
+            step = self.compiled("outside", "mlp", loss="outside:logits", input_gradient=["image"], **more)
+            for part in range(parts):
+                y = step.forward(x if part == 0 else None)["logits"].astype(np.float64)
+                p = np.exp(y - y.max(-1, keepdims=True))
+                p /= p.sum(-1, keepdims=True)
+                p[range(len(y)), labels[part * len(y):][:len(y)]] -= 1
+                with self.assertRaisesRegex(ValueError, "there are no gradients now"):
+                    step.input_gradient("image")
+                step.backward({"logits": p / BATCH})
+            for name, g in closed.gradients().items():
+                np.testing.assert_allclose(step.gradients()[name], g, rtol=1e-4, atol=1e-7, err_msg=name)
+            np.testing.assert_allclose(step.input_gradient("image"), closed.input_gradient("image"), rtol=1e-4, atol=1e-7)
 
     def test_same_bits_at_every_budget(self):
         for model in "cnn", "gpt":
             first = None
             for budget in None, "80%", "min":
-                step = self.compiled(f"budget-{model}", model, **({"budget": budget} if budget else {}))
+                step = self.compiled(f"budget-{model}", model, input_gradient=["image"] if model == "cnn" else [],
+                                     **({"budget": budget} if budget else {}))
                 step.train(*data(model))
-                first = first or bits(step.gradients())
-                self.assertEqual(bits(step.gradients()), first, f"{model} within {budget}")
+                found = bits(step.gradients())
+                if model == "cnn":
+                    found["image"] = step.input_gradient("image").tobytes()
+                first = first or found
+                self.assertEqual(found, first, f"{model} within {budget}")
 
     def test_until_anything_is_run(self):
         step = self.compiled("until", "mlp")
