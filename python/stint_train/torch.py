@@ -68,7 +68,9 @@ class _Evaluated(torch.autograd.Function):
 
 
 class Wrapped(torch.nn.Module):
-    """What `wrap` gives."""
+    """What `wrap` gives. What it has not itself (`config`), the module has."""
+
+    accepts_loss_kwargs = False  # asked by Hugging Face's Trainer: no further inputs than the example's
 
     def __init__(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> None:
         super().__init__()
@@ -88,6 +90,12 @@ class Wrapped(torch.nn.Module):
         self._outputs: dict[str, Any] = {}
         self._step = self._compiled(leaves, options)
         self._share()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.__dict__["_module"], name)
 
     # --- Making ---
 
@@ -165,7 +173,8 @@ class Wrapped(torch.nn.Module):
         return True
 
     def _flat(self, args: Any, kwargs: Any) -> tuple[torch.Tensor, ...]:
-        leaves, spec = pytree.tree_flatten((args, kwargs))
+        in_order = {name: kwargs[name] for name in self._made_of[1] if name in kwargs}
+        leaves, spec = pytree.tree_flatten((args, {**in_order, **kwargs}))
         if spec != self._spec:
             raise ValueError(f"the module was wrapped for inputs {self._spec}, not {spec}")
         for given, static in zip(leaves, self._static):
