@@ -181,6 +181,21 @@ static enum status know_columns(struct training *t)
 	return t->data.note ? ST_OK : diag_nomem(t->diag);
 }
 
+/* A step that updates something. */
+static enum status check_updates(const struct training *t)
+{
+	const struct stint_model *m = t->l.model;
+	int updated = 0;
+	for (int i = 0; i < m->nresident; i++)
+		updated += m->resident[i].trainable;
+	for (int i = 0; i < m->nkept; i++)
+		updated -= m->resident[m->kept[i].resident].trainable;
+	return updated ? ST_OK
+		       : diag_fail(t->diag, ST_USAGE, &(struct where){.file = t->o->dir},
+				 "compile with an optimizer: --optimizer adamw",
+				 "updates no parameter, and nothing would be learned");
+}
+
 static enum status prepare(struct training *t)
 {
 	const struct train_args *o = t->o;
@@ -189,6 +204,7 @@ static enum status prepare(struct training *t)
 	if (!t->l.model->train)
 		return diag_fail(t->diag, ST_USAGE, &(struct where){.file = o->dir},
 			"compile with a loss and an optimizer", "was compiled with --loss none");
+	TRY(check_updates(t));
 	t->part = ARENA_ARRAY(t->arena, double, t->l.model->nloss);
 	t->part_mean = ARENA_ARRAY(t->arena, double, t->l.model->nloss);
 	if (!t->part || !t->part_mean)

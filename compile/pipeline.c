@@ -217,6 +217,28 @@ static enum status check_state(const struct pipeline *p)
 				 op->optimizer->name);
 }
 
+static bool keeps_gradients(const struct pipeline *p)
+{
+	const struct op_def *op = p->optimizer.op;
+	return op && op->role == ROLE_KEEP_GRADIENT;
+}
+
+/* What is said of updates has no sense where there are none. */
+static enum status check_kept(const struct pipeline *p)
+{
+	const struct compile_options *o = p->o;
+	const char *other = o->ema > 0                         ? "ema"
+			    : o->group                         ? "group"
+			    : o->no_decay_1d                   ? "no-decay-1d"
+			    : o->state_precision == STATE_BF16 ? "state-precision"
+							       : NULL;
+	return !keeps_gradients(p) || !other
+		       ? ST_OK
+		       : diag_fail(p->diag, ST_USAGE, NULL, "leave one of them away",
+				 "--optimizer none updates nothing: there is nothing for --%s",
+				 other);
+}
+
 enum status pipeline_optimizer(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
@@ -231,6 +253,7 @@ enum status pipeline_optimizer(struct pipeline *p)
 	s->clip_norm = o->clip_norm;
 	s->ema = o->ema;
 	s->state = o->state_precision == STATE_BF16 ? DT_BF16 : DT_F32;
+	TRY(check_kept(p));
 	TRY(check_state(p));
 	struct param_group *group = ARENA_ARRAY(p->arena, struct param_group, n + 1);
 	if (!group)
@@ -243,20 +266,23 @@ enum status pipeline_optimizer(struct pipeline *p)
 	return ST_OK;
 }
 
-/* A step that waits for its caller does so in this process's memory. */
-static enum status check_outside(const struct pipeline *p)
+/* A step whose caller does a part of it does its own in this process's memory. */
+static enum status check_caller(const struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
+	const char *mine = p->losses.n && p->losses.item[0].outside ? "loss outside"
+			   : o->input_gradient                      ? "input-gradient"
+			   : keeps_gradients(p)                     ? "optimizer none"
+								    : NULL;
 	const char *other = o->target == TARGET_CUDA ? "target cuda"
 			    : o->bare                ? "bare"
 			    : o->disk.folder         ? "offload disk"
 			    : o->ranks               ? "ranks"
 			    : o->lengths.n           ? "dim of several lengths"
 						     : NULL;
-	return !p->losses.n || !p->losses.item[0].outside || !other
-		       ? ST_OK
-		       : diag_fail(p->diag, ST_USAGE, NULL, "leave one of them away",
-				 "--loss outside does not go with --%s yet", other);
+	return !mine || !other ? ST_OK
+			       : diag_fail(p->diag, ST_USAGE, NULL, "leave one of them away",
+					 "--%s does not go with --%s yet", mine, other);
 }
 
 enum status pipeline_graphs(struct pipeline *p)
@@ -269,12 +295,15 @@ enum status pipeline_graphs(struct pipeline *p)
 	if (p->forward && o->no_outputs)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
 			"--no-outputs: without a loss there would be nothing to compute");
-	TRY(check_outside(p));
-	const struct graph_options options = graph_options_of(p);
-	if (!p->forward) {
+	if (p->forward && o->input_gradient)
+		return diag_fail(p->diag, ST_USAGE, NULL, "name a loss",
+			"--input-gradient: without a loss there is no gradient");
+	if (!p->forward)
 		TRY(pipeline_optimizer(p));
+	TRY(check_caller(p));
+	const struct graph_options options = graph_options_of(p);
+	if (!p->forward)
 		TRY(graphs_train(p->imported, &options, &p->train));
-	}
 	if (p->train)
 		parts_tell(p);
 	TRY(graphs_forward(p->imported, &options, LOWER_EVAL, &p->eval));

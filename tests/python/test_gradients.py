@@ -50,9 +50,9 @@ class Gradients(unittest.TestCase):
                         parameters[name] -= np.float32(0.1) * g
                 self.assertEqual(bits(own.parameters()), bits(theirs.parameters()))
 
-    def differences(self, step, value, gradient, loss, what):
-        """Of the loss, along a random way, against the gradient."""
-        way, kept, h = np.random.default_rng(1).standard_normal(value.shape), value.copy(), 1e-7
+    def differences(self, value, gradient, loss, what, h=1e-7):
+        """Of the loss, along a random way, against the gradient. So small a step h passes over few kinks of a ReLU."""
+        way, kept = np.random.default_rng(1).standard_normal(value.shape), value.copy()
         losses = []
         for by in h, -h:
             value[...] = kept + by * way
@@ -63,17 +63,17 @@ class Gradients(unittest.TestCase):
     def test_finite_differences(self):
         for model, more in (("mlp", {}), ("mlp", {"micro_batch": 2}), ("gpt", {})):
             inputs = [] if model == "gpt" else ["image"]
-            step = self.compiled("double", model, precision="fp64", input_gradient=inputs, **more)
+            step = self.compiled("double", model, precision="fp64", dropout="off", input_gradient=inputs, **more)
             step.train(*data(model, dtype=np.float64))
             found = copies(step.gradients())
             self.assertEqual(set(found), set(step.trained()))
             for name, g in found.items():
-                self.differences(step, step.parameters()[name], g, step.train, f"{name} of {model} {more}")
+                self.differences(step.parameters()[name], g, step.train, f"{name} of {model} {more}", 1e-6 if model == "gpt" else 1e-7)
             for name in inputs:
                 step.train()
                 g = step.input_gradient(name).copy()
                 for row in range(BATCH):  # each part's rows are in their places
-                    self.differences(step, step.inputs[name][row], g[row], step.train, f"row {row} of {name} {more}")
+                    self.differences(step.inputs[name][row], g[row], step.train, f"row {row} of {name} {more}")
 
     def test_input_of_a_frozen_model(self):
         x, labels = data("mlp", dtype=np.float64)
@@ -81,11 +81,13 @@ class Gradients(unittest.TestCase):
             step = self.compiled("frozen", "mlp", precision="fp64", freeze="*", optimizer=optimizer, input_gradient=["image"])
             step.train(x, labels)
             self.assertEqual(step.gradients(), {})
-            self.differences(step, step.inputs["image"], step.input_gradient("image").copy(), step.train, optimizer)
+            self.differences(step.inputs["image"], step.input_gradient("image").copy(), step.train, optimizer)
+
+    def error(self, x, exact):
+        return np.linalg.norm(x - exact) / np.linalg.norm(exact)
 
     def test_input_beside_an_update(self):
         """The gradient is that of the parameters before it."""
-        of = {"optimizer": "adamw", "input_gradient": ["image"]}
         for more in {}, {"micro_batch": 4}, {"precision": "fp16"}, {"portable": False, "debug_arena": False, "precision": "bf16"}:
             with self.subTest(**more):
                 kept, updated = (self.compiled(name, "cnn", **{**more, "input_gradient": ["image"], "optimizer": optimizer})
@@ -93,10 +95,11 @@ class Gradients(unittest.TestCase):
                 for step in kept, updated:
                     step.train(*data("cnn"))
                 self.assertEqual(kept.input_gradient("image").tobytes(), updated.input_gradient("image").tobytes())
-                exact = self.compiled("exact", "cnn", **{**of, **({"micro_batch": 4} if "micro_batch" in more else {})})
+                exact = self.compiled("exact", "cnn", input_gradient=["image"], **{**more, "precision": "fp32"})
                 exact.train(*data("cnn"))
-                error = np.linalg.norm(kept.input_gradient("image") - exact.input_gradient("image"))
-                self.assertLess(error, 0.05 * np.linalg.norm(exact.input_gradient("image")))
+                first = self.error(kept.gradients()["0.weight"], exact.gradients()["0.weight"])  # of the layer that reads it
+                self.assertLessEqual(self.error(kept.input_gradient("image"), exact.input_gradient("image")), 2 * first)
+                self.assertLess(first, 0.2)
 
     def test_loss_of_ones_own(self):
         """A generator's behind a discriminator: the gradient goes back through the model to its input."""
