@@ -40,7 +40,7 @@ def run(o):
     config = transformers.BertConfig(vocab_size=2000, hidden_size=o.width, num_hidden_layers=o.layers, num_attention_heads=o.width // 32,
                                      intermediate_size=4 * o.width, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     data = texts(o.batch * o.steps, o.length, 2000, torch)
-    torch.onnx.export(torch.nn.Linear(4, 4), (torch.zeros(2, 4),), dynamo=True, verbose=False)
+    torch.onnx.export(torch.nn.Linear(4, 4).eval(), (torch.zeros(2, 4),), dynamo=True, verbose=False)
     forget()
     before = peak()
     model = transformers.BertForSequenceClassification(config)

@@ -21,50 +21,27 @@ from ._errors import ExportError
 from ._export import check, examples, write
 from ._library import lib
 from ._options import Option
-from ._step import Step
+from ._step import Array, Step
 from ._torch import wrong
 
-__all__ = ["Wrapped", "wrap"]
+__all__ = ["Wrapped", "checkpoint", "wrap"]
 
 
-def wrap(module: torch.nn.Module, example_inputs: Any, *, example_kwargs: Mapping[str, Any] | None = None, budget: str | int | None = None,
-         **more: Option) -> Wrapped:
-    """`module`, trained within `budget` bytes of activations, gradients and parameters. `example_inputs` (a tensor, or a tuple of
-    what the module takes) and `example_kwargs` say the batch. `more`: options of `stint compile`. The parameters and buffers stay
+def wrap(module: torch.nn.Module, example_inputs: Any = (), *, example_kwargs: Mapping[str, Any] | None = None,
+         budget: str | int | None = None, **more: Option) -> Wrapped:
+    """`module`, trained within `budget` bytes of parameters, activations and gradients. `example_inputs` (a tensor, or a tuple of
+    what the module takes) and `example_kwargs` say the batch. `more`: options of `stint compile`. Parameters and buffers stay
     the module's own, under their names; their storage is the step's arena from now on.
 
     What is not as in torch: dropout draws stint's own numbers; a training pass takes the example's batch, an evaluation that many
     rows at most, and gives no gradients; a forward pass is gone when the next one begins."""
     args = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-    return Wrapped(module, args, dict(example_kwargs or {}), {"budget": budget, **more})
+    return Wrapped(module, (args, dict(example_kwargs or {})), {"budget": budget, **more})
 
 
-class _Pass(torch.autograd.Function):
-    """One forward pass, and the backward pass that belongs to it."""
-
-    @staticmethod
-    def forward(ctx: Any, wrapped: Wrapped, inputs: tuple[Any, ...], *differentiable: torch.Tensor) -> Any:
-        ctx.wrapped, ctx.turn, ctx.wants = wrapped, wrapped._forward(inputs), ctx.needs_input_grad[2:]
-        outputs = tuple(torch.from_numpy(x.copy()) for x in wrapped._outputs.values())
-        ctx.mark_non_differentiable(*(y for y, name in zip(outputs, wrapped._outputs) if name not in wrapped._step._gradients))
-        return outputs
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        return (None, None, *ctx.wrapped._backward(ctx.turn, gradients, ctx.wants))
-
-
-class _Evaluated(torch.autograd.Function):
-    """What an evaluation gives, whose backward pass says why there is none."""
-
-    @staticmethod
-    def forward(ctx: Any, outputs: tuple[torch.Tensor, ...], *parameters: torch.Tensor) -> Any:
-        return tuple(y.view_as(y) for y in outputs)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        raise RuntimeError("stint_train.torch.wrap: an evaluation has no backward pass; .train() the module before its forward pass")
+def checkpoint(module: torch.nn.Module, *, budget: str | int | None = None, **more: Option) -> Wrapped:
+    """The same, of which the first call's inputs are the example."""
+    return Wrapped(module, None, {"budget": budget, **more})
 
 
 class Wrapped(torch.nn.Module):
@@ -72,24 +49,14 @@ class Wrapped(torch.nn.Module):
 
     accepts_loss_kwargs = False  # asked by Hugging Face's Trainer: no further inputs than the example's
 
-    def __init__(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> None:
+    def __init__(self, module: torch.nn.Module, example: tuple[tuple[Any, ...], dict[str, Any]] | None, options: dict[str, Any]) -> None:
         super().__init__()
         for members in "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set":
             self.__dict__[members] = module.__dict__[members]
         self.__dict__["_module"] = module  # no child: names are the module's
         self.training = module.training
-        self._made_of = args, kwargs, options
-        leaves, self._spec = pytree.tree_flatten((args, kwargs))
-        self._static = [None if isinstance(x, torch.Tensor) else x for x in leaves]
-        self._shapes = [tuple(x.shape) for x in leaves if isinstance(x, torch.Tensor)]
-        self._batch = next((s[0] for s in self._shapes if s), 1)
-        self._differentiable = [f"in_{i}" for i, x in enumerate(y for y in leaves if isinstance(y, torch.Tensor)) if x.requires_grad]
-        self._lock = threading.Lock()
-        self._turn = 0  # forward passes so far
-        self._waits = False  # the last one for its backward pass
-        self._outputs: dict[str, Any] = {}
-        self._step = self._compiled(leaves, options)
-        self._share()
+        self._options = options
+        self._run = _Run(module, *example, options) if example else None
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -97,83 +64,184 @@ class Wrapped(torch.nn.Module):
         except AttributeError:
             return getattr(self.__dict__["_module"], name)
 
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        if self._run is None:
+            self._run = _Run(self._module, args, kwargs, self._options)
+        run = self._run
+        inputs = run.inputs_of(args, kwargs)
+        run.look(self.training)
+        if self.training:
+            outputs = _Pass.apply(run, inputs, *run.differentiable(inputs), *run.trained)
+        else:
+            outputs = run.predict(inputs)
+            if torch.is_grad_enabled():
+                outputs = _Evaluation.apply(outputs, *run.trained)
+        return outputs[0] if run.structure.is_leaf() else pytree.tree_unflatten(list(outputs), run.structure)
+
+    def train(self, mode: bool = True) -> Wrapped:
+        super().train(mode)
+        self._module.training = mode
+        return self
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Wrapped:
+        if self._run is None:
+            self._module._apply(fn, recurse)
+            return self
+        for name, tensor in self._run.shared.items():
+            if fn(tensor.detach()).data_ptr() != tensor.data_ptr():
+                raise RuntimeError(f"a wrapped module stays where it is and as it is, and '{name}' would be moved or converted: do that "
+                                   "before wrapping it")
+        return self
+
+    def _plain(self) -> torch.nn.Module:
+        """A copy of the module that is not in the arena."""
+        memo: dict[int, Any] = {}
+        for t in (*self.parameters(), *self.buffers()):
+            values = t.detach().clone()
+            memo[id(t)] = torch.nn.Parameter(values, t.requires_grad) if isinstance(t, torch.nn.Parameter) else values
+        return copy.deepcopy(self._module, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Files and copies hold the module, which is compiled again."""
+        return Wrapped, (self._plain(), self._run.example if self._run else None, self._options)
+
+    def __deepcopy__(self, memo: Any) -> Wrapped:
+        return Wrapped(self._plain(), self._run.example if self._run else None, self._options)
+
+
+class _Pass(torch.autograd.Function):
+    """One forward pass, and the backward pass that belongs to it."""
+
+    @staticmethod
+    def forward(ctx: Any, run: _Run, inputs: tuple[torch.Tensor, ...], *differentiable: torch.Tensor) -> Any:
+        ctx.run, ctx.wants = run, ctx.needs_input_grad[2:]
+        ctx.turn, outputs = run.forward(inputs)
+        given = tuple(torch.from_numpy(x.copy()) for x in outputs.values())
+        ctx.mark_non_differentiable(*(y for y, name in zip(given, outputs) if name not in run.step._gradients))
+        return given
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        return (None, None, *ctx.run.backward(ctx.turn, gradients, ctx.wants))
+
+
+class _Evaluation(torch.autograd.Function):
+    """Its outputs, whose backward pass says why there is none."""
+
+    @staticmethod
+    def forward(ctx: Any, outputs: tuple[torch.Tensor, ...], *parameters: torch.Tensor) -> Any:
+        return tuple(y.view_as(y) for y in outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        raise RuntimeError("an evaluation of a wrapped module has no backward pass: .train() it before its forward pass")
+
+
+def _writeable(x: Array) -> Array:
+    """A view, as torch has no others."""
+    view = x.view()
+    view.flags.writeable = True
+    return view
+
+
+class _Run:
+    """The step of a module, whose inputs are called in_0, in_1, ... as they come out of their structure."""
+
+    def __init__(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], options: Mapping[str, Any]) -> None:
+        leaves, self._spec = pytree.tree_flatten((args, kwargs))
+        leaves = [x.detach().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x for x in leaves]
+        self.example = pytree.tree_unflatten(leaves, self._spec)
+        self._simple = not kwargs and all(isinstance(x, torch.Tensor) for x in args)
+        self._static = [None if isinstance(x, torch.Tensor) else x for x in leaves]
+        tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
+        if any(x.device.type != "cpu" for x in tensors):
+            raise wrong("wrap: the example's tensors are not on the CPU", "module.cpu(), and its inputs")
+        self._names = [f"in_{i}" for i in range(len(tensors))]
+        self._wanted = [name for name, x in zip(self._names, tensors) if x.requires_grad]
+        self._batch = next((x.shape[0] for x in tensors if x.ndim), 1)
+        self._module = module
+        self._frozen = [name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad]
+        inside = [m for m in module.modules() if m is not module]
+        self._inside = [(m, m.training or not module.training) for m in inside]  # as `write` exports them
+        self._counters = [m for m in module.modules() if getattr(m, "num_batches_tracked", None) is not None]
+        self._lock = threading.Lock()
+        self._turn = 0  # forward passes so far
+        self._waits = False  # the last one for its backward pass
+        self._outputs: dict[str, Array] = {}
+        self._gradients: list[torch.Tensor] = []
+        of_batch = {f"{name}:0": self._batch for name, x in zip(self._names, tensors) if x.shape[:1] == (self._batch,)}
+        self.step = self._compiled(leaves, {**options, "dim": of_batch})
+        self._read = {x.name for x in self.step._of(lib.STINT_KIND_INPUT)}  # a step has not what no node reads
+        self._share()
+
     # --- Making ---
 
     def _compiled(self, leaves: list[Any], options: Mapping[str, Any]) -> Step:
-        if any(x.device.type != "cpu" for x in leaves if isinstance(x, torch.Tensor)):
-            raise wrong("wrap: the example's tensors are not on the CPU", "module.cpu(), and its inputs")
-        tensors = [f"in_{i}" for i in range(len(self._shapes))]
-        self._frozen = [name for name, p in self.named_parameters(remove_duplicate=False) if not p.requires_grad]
+        plain = tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in leaves)
+        args, kwargs = pytree.tree_unflatten(examples(plain, torch), self._spec)
+        # what has the batch's rows has any number; sizes of another meaning stay
+        rows = [{0: torch.export.Dim.AUTO} if isinstance(x, torch.Tensor) and x.shape[:1] == (self._batch,) else None for x in leaves]
+        of_args, of_kwargs = pytree.tree_unflatten(rows, self._spec)
         with tempfile.TemporaryDirectory(prefix="stint-") as folder:
             model = os.path.join(folder, "model.onnx")
-            plain = tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in leaves)
-            args, kwargs = pytree.tree_unflatten(examples(plain, torch), self._spec)
-            # what has the batch's rows has any number; sizes of another meaning stay
-            free = [{0: torch.export.Dim.AUTO} if isinstance(x, torch.Tensor) and x.ndim and x.shape[0] == self._batch else None
-                    for x in leaves]
-            of_args, of_kwargs = pytree.tree_unflatten(free, self._spec)
-            program = write(self._module, args, kwargs, model, {"input_names": tensors}, (*of_args, *of_kwargs.values()))
-            self._out_spec = program.exported_program.call_spec.out_spec
+            program = write(self._module, args, kwargs, model, {"input_names": self._names}, (*of_args, *of_kwargs.values()))
+            self.structure = program.exported_program.call_spec.out_spec
             outputs = program.model.graph.outputs
-            if len(outputs) != self._out_spec.num_leaves or not all(o.dtype.is_floating_point() for o in outputs):
-                raise ExportError("an output of the module is no tensor of real numbers: " +
-                                  ", ".join(f"{o.name} ({o.dtype})" for o in outputs), tuple(o.name for o in outputs))
-            step = _compile(model, "outside:" + ",".join(o.name for o in outputs), "none", None, None, {
-                "input_gradient": self._differentiable, **options, "freeze": self._frozen,
-                "dim": {f"in_{i}:0": self._batch for i, shape in enumerate(self._shapes) if shape and shape[0] == self._batch}})
+            if len(outputs) != self.structure.num_leaves or not all(o.dtype.is_floating_point() for o in outputs):
+                raise ExportError("an output of the module is no tensor of real numbers: "
+                                  + ", ".join(f"{o.name} ({o.dtype})" for o in outputs), tuple(o.name for o in outputs))
+            step = _compile(model, "outside:" + ",".join(o.name for o in outputs), "none", None, None,
+                            {**options, "input_gradient": self._wanted, "freeze": self._frozen})
         check(self._module, self._frozen, step, True)
         return step
 
     def _share(self) -> None:
         """Parameters and running statistics lie in the arena from now on."""
-        held = {x.name: x for x in step_arrays(self._step)}
-        aliases = {name: x.name for name, x in self._step._alias.items() if x.name in held}
-        own = {**dict(self.named_parameters(remove_duplicate=False)), **dict(self.named_buffers(remove_duplicate=False))}
-        self._shared: dict[str, torch.Tensor] = {}
+        held = {x.name: x for x in self.step._of(lib.STINT_KIND_PARAMETER, lib.STINT_KIND_BUFFER)}
+        module, self.shared = self._module, dict[str, torch.Tensor]()
+        own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
         for name, tensor in own.items():
-            x = held.get(aliases.get(name, name))
-            if x is None or name in self._frozen:
+            x = held.get(name) or self.step._alias.get(name)
+            if x is None or x.name not in held or x.view is None or name in self._frozen:
                 continue
-            view = x.view.view()
-            view.flags.writeable = True  # load_state_dict writes statistics, too
             if tensor.data_ptr() != x.view.ctypes.data:
-                tensor.data = torch.from_numpy(view)
-            self._shared[x.name] = tensor
-        self._trained = [(name, self._shared[name]) for name in self._step.trained()]
-        self._places = [(name, t, t.data_ptr()) for name, t in self._shared.items()]
+                tensor.data = torch.from_numpy(_writeable(x.view))  # load_state_dict writes statistics, too
+            self.shared[x.name] = tensor
+        self.trained = [self.shared[name] for name in self.step.trained()]
+        self._places = [(name, t, t.data_ptr()) for name, t in self.shared.items()]
         self._constants = [(name, own[name]) for name in self._frozen]
         self._versions = {name: p._version for name, p in self._constants}
-        self._counters = [m for m in self._module.modules() if getattr(m, "num_batches_tracked", None) is not None]
-        inside = [m for m in self._module.modules() if m is not self._module]
-        self._inside = [(m, m.training or not self.training) for m in inside]  # as `write` exports it
 
     # --- What would go unnoticed ---
 
-    def _look(self) -> None:
+    def look(self, training: bool) -> None:
         for name, tensor, place in self._places:
             if tensor.data_ptr() != place:
-                raise RuntimeError(f"'{name}' lies elsewhere than in the step's arena: copy_ values into it, and move or convert a "
-                                   "module before it is wrapped")
+                raise RuntimeError(f"'{name}' lies elsewhere than in the step's arena: copy_ values into it, and move or convert a module "
+                                   "before it is wrapped")
         for name, p in self._constants:
             if p.requires_grad or not self._is_constant(name, p):
                 raise RuntimeError(f"'{name}' was frozen when the module was wrapped, and is a constant of the step: wrap it anew")
-        for m, training in self._inside:
-            if self.training and m.training != training:
-                raise RuntimeError(f"{type(m).__name__} was in {'train' if training else 'eval'}() when the module was wrapped: wrap it anew")
+        for m, trains in self._inside:
+            if training and m.training != trains:
+                raise RuntimeError(f"{type(m).__name__} was in {'train' if trains else 'eval'}() when the module was wrapped: wrap it anew")
             if m._forward_hooks or m._forward_pre_hooks or m._backward_hooks or m._backward_pre_hooks:
                 raise RuntimeError(f"a hook of {type(m).__name__} inside the wrapped module would not be called: the whole of it is one "
                                    "step; hooks of the wrapped module, of its parameters and outputs are")
 
     def _is_constant(self, name: str, p: torch.Tensor) -> bool:
         if p._version != self._versions[name]:
-            held = self._step._alias.get(name)
+            held = self.step._alias.get(name)
             if held is None or not torch.equal(p.detach(), torch.from_numpy(held.values().copy())):
                 return False
             self._versions[name] = p._version
         return True
 
-    def _flat(self, args: Any, kwargs: Any) -> tuple[torch.Tensor, ...]:
-        in_order = {name: kwargs[name] for name in self._made_of[1] if name in kwargs}
+    def inputs_of(self, args: Any, kwargs: Any) -> tuple[torch.Tensor, ...]:
+        if self._simple and not kwargs and len(args) == len(self._names) and all(isinstance(x, torch.Tensor) for x in args):
+            return tuple(args)
+        in_order = {name: kwargs[name] for name in self.example[1] if name in kwargs}
         leaves, spec = pytree.tree_flatten((args, {**in_order, **kwargs}))
         if spec != self._spec:
             raise ValueError(f"the module was wrapped for inputs {self._spec}, not {spec}")
@@ -182,92 +250,47 @@ class Wrapped(torch.nn.Module):
                 raise ValueError(f"the module was wrapped with {static!r}, not {given!r}, as an input that is no tensor")
         return tuple(x for x in leaves if isinstance(x, torch.Tensor))
 
+    def differentiable(self, inputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+        if torch.is_grad_enabled() and any(x.requires_grad and name not in self._wanted for name, x in zip(self._names, inputs)):
+            raise RuntimeError("an input wants a gradient that the example's did not: requires_grad_() it there")
+        return [x for name, x in zip(self._names, inputs) if name in self._wanted]
+
     # --- Running ---
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        inputs = self._flat(args, kwargs)
-        self._look()
-        parameters = [p for _, p in self._trained]
-        if not self.training:
-            outputs = self._predict(inputs)
-            if torch.is_grad_enabled():
-                outputs = _Evaluated.apply(outputs, *parameters)
-        else:
-            wanted = [x for name, x in zip(self._names(), inputs) if x.requires_grad]
-            if len(wanted) > len(self._differentiable) and torch.is_grad_enabled():
-                raise RuntimeError("an input wants a gradient that the example's did not: requires_grad_() it there")
-            of = [x for name, x in zip(self._names(), inputs) if name in self._differentiable]
-            outputs = _Pass.apply(self, inputs, *of, *parameters)
-            for m in self._counters if self.training else ():
-                m.num_batches_tracked += 1
-        return pytree.tree_unflatten(list(outputs), self._out_spec)
-
-    def _names(self) -> list[str]:
-        return [f"in_{i}" for i in range(len(self._shapes))]
-
     def _given(self, inputs: tuple[torch.Tensor, ...]) -> dict[str, torch.Tensor]:
-        """A step has not what no node reads."""
-        there = {x.name for x in self._step._of(lib.STINT_KIND_INPUT)}
-        return {name: x.detach() for name, x in zip(self._names(), inputs) if name in there}
-
-    def _predict(self, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-        with self._lock:
-            self._finish()
-            return tuple(torch.from_numpy(y) for y in self._step.predict(self._given(inputs)).values())
+        return {name: x.detach() for name, x in zip(self._names, inputs) if name in self._read}
 
     def _finish(self) -> None:
         """A forward pass that nobody asks back is ended: its statistics are the module's, as in torch."""
         if self._waits:
-            self._step.backward({name: torch.zeros(g.shape) for name, g in self._step._gradients.items()})
             self._waits = False
+            self.step.backward({name: torch.zeros(g.shape) for name, g in self.step._gradients.items()})
 
-    def _forward(self, inputs: tuple[torch.Tensor, ...]) -> int:
+    def predict(self, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
         with self._lock:
             self._finish()
-            self._outputs = self._step.forward(self._given(inputs))
+            return tuple(torch.from_numpy(y) for y in self.step.predict(self._given(inputs)).values())
+
+    def forward(self, inputs: tuple[torch.Tensor, ...]) -> tuple[int, dict[str, Array]]:
+        with self._lock:
+            self._finish()
+            self._outputs = self.step.forward(self._given(inputs))
             self._waits = True
             self._turn += 1
-            return self._turn
+            for m in self._counters:
+                m.num_batches_tracked += int(m.training)
+            return self._turn, self._outputs
 
-    def _backward(self, turn: int, gradients: tuple[torch.Tensor, ...], wants: tuple[bool, ...]) -> list[torch.Tensor | None]:
+    def backward(self, turn: int, gradients: tuple[torch.Tensor, ...], wants: tuple[bool, ...]) -> list[torch.Tensor | None]:
         with self._lock:
             if turn != self._turn or not self._waits:
                 raise RuntimeError("the activations of this forward pass are gone: a wrapped module keeps those of its last one, once; "
                                    "call backward before the module's next forward pass")
-            self._step.backward({name: g for name, g in zip(self._outputs, gradients) if name in self._step._gradients})
             self._waits = False
-            parameters = self._step.gradients() if self._trained else {}
-            found = [*map(self._step.input_gradient, self._differentiable), *(parameters[name] for name, _ in self._trained)]
+            self.step.backward({name: g for name, g in zip(self._outputs, gradients) if name in self.step._gradients})
+            if not self._gradients:  # where they lie does not change
+                parameters = self.step.gradients() if self.trained else {}
+                found = [*map(self.step.input_gradient, self._wanted), *(parameters[name] for name in self.step.trained())]
+                self._gradients = [torch.from_numpy(_writeable(x)) for x in found]
             # not the views: autograd keeps what it is given, and the next pass writes there
-            return [torch.from_numpy(x.copy()) if wanted else None for x, wanted in zip(found, wants)]
-
-    def train(self, mode: bool = True) -> Wrapped:
-        super().train(mode)
-        self._module.training = mode
-        return self
-
-    # --- What would move it ---
-
-    def _apply(self, fn: Any, recurse: bool = True) -> Wrapped:
-        for name, t in self._shared.items():
-            if fn(t.detach()).data_ptr() != t.data_ptr():
-                raise RuntimeError(f"a wrapped module stays where it is and as it is, and '{name}' would be moved or converted: do that before "
-                                   "wrapping it")
-        return self
-
-    def _plain(self) -> torch.nn.Module:
-        """A copy of the module that is no longer in the arena."""
-        memo: dict[int, Any] = {}
-        for t in (*self.parameters(), *self.buffers()):
-            memo[id(t)] = torch.nn.Parameter(t.detach().clone(), t.requires_grad) if isinstance(t, torch.nn.Parameter) else t.detach().clone()
-        return copy.deepcopy(self._module, memo)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return Wrapped, (self._plain(), *self._made_of)
-
-    def __deepcopy__(self, memo: Any) -> Wrapped:
-        return Wrapped(self._plain(), *self._made_of)
-
-
-def step_arrays(step: Step) -> Any:
-    return step._of(lib.STINT_KIND_PARAMETER, lib.STINT_KIND_BUFFER)
+            return [x.clone() if wanted else None for x, wanted in zip(self._gradients, wants)]

@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 import torch
 from stint_train import BudgetError, UsageError
-from stint_train.torch import wrap
+from stint_train.torch import checkpoint, wrap
 from torch import nn
 
 OPTIONS = {"portable": True, "threads": 1}
@@ -84,6 +84,16 @@ class Wrap(unittest.TestCase):
                 with torch.no_grad():
                     torch.testing.assert_close(model(x[:3])["logits"], plain(x[:3])["logits"], rtol=1e-4, atol=1e-5)
 
+    def test_the_first_call_is_the_example(self):
+        plain = Net()
+        model = checkpoint(copy.deepcopy(plain), budget="100%", **OPTIONS)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # made before there is a step
+        for m, o in (model, optimizer), (plain, torch.optim.SGD(plain.parameters(), lr=0.1)):
+            x, y = batch(0)
+            loss_of(m(x), y).backward()
+            o.step()
+        self.same(model, plain)
+
     def test_same_bits_at_every_budget(self):
         _, model = self.pair()
         train(model)
@@ -142,7 +152,7 @@ class Wrap(unittest.TestCase):
         _, model = self.pair()
         x, y = batch(0)
         model.eval()
-        with self.assertRaisesRegex(RuntimeError, "an evaluation has no backward pass"):
+        with self.assertRaisesRegex(RuntimeError, "an evaluation of a wrapped module has no backward pass"):
             loss_of(model(x), y).backward()
         model.train()
         with self.assertRaisesRegex(ValueError, "wants the shape"):
