@@ -1,6 +1,6 @@
 """Hugging Face's Trainer fine-tunes a BERT classifier, once as it is and once within a budget of stint's: the same losses, in less memory.
 
-    python3 examples/torch/bert_trainer.py [--budget 45%] [--steps 20] [--layers 4] [--batch 16] [--length 128]
+    python3 examples/torch/bert_trainer.py [--budget 20%] [--steps 20] [--layers 6] [--batch 32] [--length 128]
 
 Each way runs in a process of its own; memory is what model and training add to the process at its peak, as Linux counts it. (PyTorch's
 exporter, which wrapping loads once, is loaded in both: about 230 MiB of Python.) The texts are made up (which of two words comes first?), so nothing is downloaded. Needs torch, transformers, accelerate, onnx and onnxscript."""
@@ -71,8 +71,8 @@ def run(o):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--budget", default="30%")
-    for name, value in ("steps", 20), ("layers", 4), ("batch", 16), ("length", 128), ("width", 256):
+    parser.add_argument("--budget", default="20%")
+    for name, value in ("steps", 20), ("layers", 6), ("batch", 32), ("length", 128), ("width", 256):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--way", choices=("torch", "stint"), help="one of both, as JSON")
     o = parser.parse_args()
@@ -88,7 +88,7 @@ def main():
     for what, unit in ("peak", 2**20), ("ms", 1):
         a, b = got["torch"][what] / unit, got["stint"][what] / unit
         print(f"{'MiB at its peak' if what == 'peak' else 'ms a step'}: {a:.1f} with torch, {b:.1f} with stint, {b / a:.2f} of it")
-    return not all(abs(a - b) <= 1e-3 for a, b in zip(got["torch"]["losses"], got["stint"]["losses"]))
+    return not all(abs(a - b) <= 1e-4 for a, b in zip(got["torch"]["losses"], got["stint"]["losses"]))
 
 
 if __name__ == "__main__":

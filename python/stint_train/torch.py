@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 import copy
+import ctypes
+import gc
 import os
 import tempfile
 import threading
@@ -138,6 +140,14 @@ class _Evaluation(torch.autograd.Function):
         raise RuntimeError("an evaluation of a wrapped module has no backward pass: .train() it before its forward pass")
 
 
+def _give_back() -> None:
+    """What exporting and planning had of memory, which the C library keeps otherwise."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+    if trim:
+        trim(0)
+
+
 def _writeable(x: Array) -> Array:
     """A view, as torch has no others."""
     view = x.view()
@@ -194,6 +204,8 @@ class _Run:
             step = _compile(model, "outside:" + ",".join(o.name for o in outputs), "none", None, None,
                             {**options, "input_gradient": self._wanted, "freeze": self._frozen})
         check(self._module, self._frozen, step, True)
+        del program
+        _give_back()
         return step
 
     def _share(self) -> None:
