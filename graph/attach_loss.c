@@ -34,7 +34,18 @@ static int outputs_wanted(const struct graph *g, const struct loss_spec *spec)
 {
 	if (spec->outside && (spec->output || g->noutput))
 		return spec->output ? list_length(spec->output) : g->noutput;
-	return spec->op && spec->op->loss->outputs ? spec->op->loss->outputs : 1;
+	return spec->op && spec->op->loss->outputs && !spec->against ? spec->op->loss->outputs : 1;
+}
+
+static enum status find_output(
+	const struct graph *g, const char *name, int wanted, struct tensor **out)
+{
+	*out = named_output(g, name);
+	if (*out)
+		return ST_OK;
+	diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, NULL,
+		"the model has no output '%s'", name);
+	return ambiguous(g, wanted);
 }
 
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
@@ -50,13 +61,13 @@ enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *sp
 		return ambiguous(g, wanted);
 	for (int i = 0; i < wanted; i++) {
 		const char *name = i < given ? spec->output[i] : "";
-		out[i] = spec->output ? named_output(g, name) : g->output[i];
-		if (!out[i]) {
-			diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, NULL,
-				"the model has no output '%s'", name);
-			return ambiguous(g, wanted);
-		}
+		if (!spec->output)
+			out[i] = g->output[i];
+		else
+			TRY(find_output(g, name, wanted, &out[i]));
 	}
+	if (spec->against)
+		TRY(find_output(g, spec->against, wanted, &out[(*n)++]));
 	return given > wanted ? ambiguous(g, wanted) : ST_OK;
 }
 
@@ -108,11 +119,11 @@ static enum status make_step(struct graph *g)
 		"computes nothing: all its outputs are known when it is compiled");
 }
 
-static enum status build_loss(struct graph *g, const struct op_def *op,
+static enum status build_loss(struct graph *g, const struct op_def *op, loss_build *build,
 	const struct loss_inputs *in, struct tensor **loss)
 {
-	if (op->loss->build) {
-		TRY(op->loss->build(g, op, in, loss));
+	if (build) {
+		TRY(build(g, op, in, loss));
 		return g->failed;
 	}
 	if (g->shards_differ)
@@ -160,6 +171,30 @@ static enum status check_target_name(const struct graph *g, const struct loss_sp
 				"the target of the loss %s is called as the model's input '%s'",
 				spec->name, spec->target);
 	return ST_OK;
+}
+
+/* Another output in the target's place; no gradient passes there, unless asked for. */
+static enum status add_against(
+	struct graph *g, const struct loss_spec *spec, struct loss_inputs *in)
+{
+	char a[200], b[200];
+	const struct tensor *x = in->output[0], *t = in->output[1];
+	const struct where w = {g->file, t->name, "tensor"};
+	if (x == t)
+		return diag_fail(g->diag, ST_USAGE, &w, "against=NAME is another output",
+			"the loss %s compares it with itself", spec->name);
+	if (!tensor_same_shape(x, t) || x->dtype != t->dtype)
+		return diag_fail(g->diag, ST_INVALID, &w, NULL,
+			"is %s %s, where '%s', which the loss %s compares it with, is %s %s",
+			dtype_name(t->dtype), tensor_shape_text(t, a), x->name, spec->name,
+			dtype_name(x->dtype), tensor_shape_text(x, b));
+	if (x->rank == 0 || x->numel == 0 || !dtype_is_real(x->dtype))
+		return diag_fail(g->diag, ST_INVALID, &w, "axis 0 counts samples",
+			"is nothing to compare with for the loss %s: it is %s %s", spec->name,
+			dtype_name(t->dtype), tensor_shape_text(t, a));
+	in->target = spec->attached ? in->output[1]
+				    : OP1(g, op_by_role(g->table, ROLE_STOP)->name, in->output[1]);
+	return g->failed;
 }
 
 static enum status add_target(struct graph *g, const struct loss_spec *spec, struct loss_inputs *in)
@@ -244,12 +279,13 @@ static enum status attach_loss(
 		return outside_loss(g, noutput, in.output, &out->value);
 	if (!spec->op)
 		return own_loss(g, in.output[0], &out->value);
-	TRY(add_target(g, spec, &in));
+	TRY(spec->against ? add_against(g, spec, &in) : add_target(g, spec, &in));
 	out->target = in.whole;
 	in.control = graph_control(g);
 	TRY(g->failed);
 	g->scope = scope;
-	TRY(build_loss(g, spec->op, &in, &out->value));
+	TRY(build_loss(g, spec->op, spec->against ? spec->op->loss->against : spec->op->loss->build,
+		&in, &out->value));
 	g->scope = NULL;
 	return g->failed;
 }

@@ -13,12 +13,17 @@ struct outside_loss {
 	const char *name[LOSS_OUTPUTS];
 };
 struct loss_inputs {
-	struct tensor *output[LOSS_OUTPUTS]; /* of the model, as many as the record reads */
-	struct tensor *target, *control;     /* target NULL: it has none */
+	/* Of the model, as many as the record reads; behind them the one that it is compared with
+	 * in place of a target. */
+	struct tensor *output[LOSS_OUTPUTS];
+	struct tensor *target, *control; /* target NULL: it has none */
 	struct tensor *whole; /* the target of the whole batch; `target` but in micro-batches */
 	int nattr;
 	const struct attr *attr;
 };
+
+typedef enum status loss_build(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss);
 
 /* A loss by PyTorch's name on the command line ("cross-entropy"); the record's `option` list holds
  * its options and defaults. Its node's inputs are (model output, target, control). */
@@ -35,8 +40,10 @@ struct op_loss {
 		const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);
 	/* Build it; where g->shards_differ, a micro-batch's part of the whole batch's (g->shards of
 	 * them). NULL: one node of the record, and no micro-batches. */
-	enum status (*build)(struct graph *g, const struct op_def *op, const struct loss_inputs *in,
-		struct tensor **loss);
+	loss_build *build;
+	/* The same of one output against another one, which is the target then; NULL: it is
+	 * compared with a target alone. */
+	loss_build *against;
 };
 
 /* By its name; NULL: the record is no loss. */

@@ -27,6 +27,8 @@ struct loss_spec {
 	const char *text;        /* as it was written */
 	const char *name;        /* what it is told by */
 	const char *target;      /* what its target is called; NULL: that of the only loss */
+	const char *against;     /* the output that it is compared with instead; NULL: none */
+	bool attached;           /* the gradient passes there, too */
 	double weight;           /* that it is summed with */
 	const struct op_def *op; /* NULL: the model's own, or */
 	bool outside;            /* computed by who calls the step, from these outputs */
@@ -74,7 +76,7 @@ enum status group_parse(struct arena *a, const struct optimizer_spec *o, const c
 enum status group_no_decay(
 	struct arena *a, const struct optimizer_spec *o, struct param_group *out, struct diag *d);
 
-/* The outputs of a model that its loss reads, *n of them. */
+/* The outputs of a model that its loss reads, *n of them, the one that it is compared with last. */
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
 	struct tensor *out[LOSS_OUTPUTS]);
 

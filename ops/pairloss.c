@@ -1,15 +1,16 @@
-/* Losses of several outputs, by PyTorch's names and formulas (torch.nn.functional): nodes of other
- * records, a term for each sample (labels_op.h, loss_of_terms), whose gradient follows from them.
+/* Losses of several outputs, by PyTorch's names and formulas (torch.nn.functional), and kl-div of
+ * one against another: nodes of other records, a term for each sample (labels_op.h, loss_of_terms),
+ * whose gradient follows from them.
  */
 #include "ops/crossentropy/labels_op.h"
 
-/* The outputs agree in shape, and have at least so many axes; exact[0..n): as they are computed
+/* The n outputs agree in shape, and have at least so many axes; exact[0..n): as they are computed
  * with. */
 static enum status outputs_of(struct graph *g, const struct op_def *op,
-	const struct loss_inputs *in, int least, int most, struct tensor **exact)
+	const struct loss_inputs *in, int n, int least, int most, struct tensor **exact)
 {
 	char a[200], b[200];
-	for (int i = 0; i < op->loss->outputs; i++) {
+	for (int i = 0; i < n; i++) {
 		const struct tensor *x = in->output[i], *first = in->output[0];
 		const struct where w = {g->file, x->name, "tensor"};
 		if (!dtype_is_real(x->dtype) || x->rank < least || x->rank > most || x->numel == 0)
@@ -35,13 +36,25 @@ static double option(const struct op_def *op, const struct loss_inputs *in, cons
 	return node_option(&given, name);
 }
 
+static struct tensor *along(
+	struct graph *g, const char *reduce, struct tensor *x, int n, const int64_t *axis)
+{
+	const struct attr attr[] = {data_ints(g, "axes", n, axis), ATTR_I("keepdims", 0)};
+	return graph_op(g, reduce, 1, &x, 2, attr);
+}
+
 static struct tensor *along_last(struct graph *g, const char *reduce, struct tensor *x)
 {
-	if (!x)
-		return NULL;
-	const int64_t last = x->rank - 1;
-	const struct attr attr[] = {data_ints(g, "axes", 1, &last), ATTR_I("keepdims", 0)};
-	return graph_op(g, reduce, 1, &x, 2, attr);
+	return x ? along(g, reduce, x, 1, &(int64_t){x->rank - 1}) : NULL;
+}
+
+/* Each sample's sum. */
+static struct tensor *sum_of_sample(struct graph *g, struct tensor *x)
+{
+	int64_t axis[RANK_MAX];
+	for (int i = 1; i < x->rank; i++)
+		axis[i - 1] = i;
+	return along(g, "ReduceSum", x, x->rank - 1, axis);
 }
 
 /* Where it is below 0, 0; the gradient passes at 0. */
@@ -73,7 +86,7 @@ static enum status triplet_build(struct graph *g, const struct op_def *op,
 {
 	const double p = option(op, in, "p"), eps = option(op, in, "eps");
 	struct tensor *x[LOSS_OUTPUTS];
-	TRY(outputs_of(g, op, in, 2, RANK_MAX, x));
+	TRY(outputs_of(g, op, in, 3, 2, RANK_MAX, x));
 	struct tensor *near = distance(g, x[0], x[1], p, eps),
 		      *far = distance(g, x[0], x[2], p, eps);
 	if (option(op, in, "swap") != 0)
@@ -97,18 +110,24 @@ static struct tensor *where_target(struct graph *g, const struct loss_inputs *in
 	return OP3(g, "Where", OP2(g, "Equal", in->target, graph_scalar(g, is)), then, otherwise);
 }
 
-/* cosine_embedding_loss; ATen adds 1e-12 to the squares' sums. */
-static enum status cosine_build(struct graph *g, const struct op_def *op,
-	const struct loss_inputs *in, struct tensor **loss)
+/* Of each row of x[0] with that of x[1]; ATen adds 1e-12 to the squares' sums. */
+static struct tensor *cosine_of(struct graph *g, struct tensor *const *x)
 {
 	static const double eps = 1e-12;
-	struct tensor *x[LOSS_OUTPUTS], *square[2];
-	TRY(outputs_of(g, op, in, 2, 2, x));
+	struct tensor *square[2];
 	struct tensor *both = along_last(g, "ReduceSum", OP2(g, "Mul", x[0], x[1]));
 	for (int i = 0; i < 2; i++)
 		square[i] = plus(g, along_last(g, "ReduceSumSquare", x[i]), eps);
-	struct tensor *cosine = OP2(
-		g, "Div", both, OP1(g, "Sqrt", OP2(g, "Mul", square[0], square[1])));
+	return OP2(g, "Div", both, OP1(g, "Sqrt", OP2(g, "Mul", square[0], square[1])));
+}
+
+/* cosine_embedding_loss */
+static enum status cosine_build(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	struct tensor *x[LOSS_OUTPUTS];
+	TRY(outputs_of(g, op, in, 2, 2, 2, x));
+	struct tensor *cosine = cosine_of(g, x);
 	struct tensor *alike = OP2(g, "Sub", graph_scalar(g, 1), cosine),
 		      *other = at_least_0(g, plus(g, cosine, -option(op, in, "margin")));
 	struct tensor *terms = where_target(
@@ -116,12 +135,65 @@ static enum status cosine_build(struct graph *g, const struct op_def *op,
 	return loss_of_terms(g, in, terms, loss);
 }
 
+/* An output, and the one that it is compared with. */
+static enum status pair_of(struct graph *g, const struct op_def *op, const struct loss_inputs *in,
+	int most, struct tensor **exact)
+{
+	struct loss_inputs pair = *in;
+	pair.output[1] = in->target;
+	return outputs_of(g, op, &pair, 2, 2, most, exact);
+}
+
+/* cosine_embedding_loss, where all are to be alike */
+static enum status cosine_against(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	struct tensor *x[2];
+	TRY(pair_of(g, op, in, 2, x));
+	return loss_of_terms(g, in, OP2(g, "Sub", graph_scalar(g, 1), cosine_of(g, x)), loss);
+}
+
+/* Distillation's, of scores divided by a temperature, whose square it is multiplied by:
+ * kl_div(log_softmax(x / T), softmax(t / T)). */
+enum status kl_div_against(struct graph *g, const struct op_def *op, const struct loss_inputs *in,
+	struct tensor **loss)
+{
+	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
+	const double heat = option(op, in, "temperature");
+	const int axis = label_axis(in->output[0], option(op, in, "axis"));
+	const char *how = node_string(&given, "reduction", "batchmean");
+	const struct attr along = ATTR_I("axis", axis);
+	struct loss_inputs rows = *in;
+	struct tensor *x[2], *log[2];
+	TRY(pair_of(g, op, in, RANK_MAX, x));
+	if (axis < 1)
+		return label_no_axis(g, in->output[0]);
+	if (node_attr(&given, "log_target"))
+		return diag_fail(g->diag, ST_USAGE, NULL,
+			"both outputs are scores, before a softmax",
+			"--loss kl-div: log_target is of a target, which against=NAME stands for");
+	for (int i = 0; i < 2; i++) {
+		x[i] = heat == 1 ? x[i] : OP2(g, "Mul", x[i], graph_scalar(g, 1 / heat));
+		log[i] = graph_op(g, "LogSoftmax", 1, &x[i], 1, &along);
+	}
+	struct tensor *terms = OP2(g, "Mul", graph_op(g, "Softmax", 1, &x[1], 1, &along),
+		OP2(g, "Sub", log[1], log[0]));
+	TRY(g->failed);
+	const double share = strcmp(how, "mean") ? 1 : (double)terms->dim[0] / (double)terms->numel;
+	terms = OP2(g, "Mul", sum_of_sample(g, terms), graph_scalar(g, heat * heat * share));
+	const struct attr reduction = {
+		.name = "reduction", .kind = ATTR_STRING, .s = strcmp(how, "sum") ? "mean" : "sum"};
+	rows.nattr = 1;
+	rows.attr = &reduction;
+	return loss_of_terms(g, &rows, terms, loss);
+}
+
 /* margin_ranking_loss */
 static enum status ranking_build(struct graph *g, const struct op_def *op,
 	const struct loss_inputs *in, struct tensor **loss)
 {
 	struct tensor *x[LOSS_OUTPUTS];
-	TRY(outputs_of(g, op, in, 1, RANK_MAX, x));
+	TRY(outputs_of(g, op, in, 2, 1, RANK_MAX, x));
 	struct tensor *terms = OP2(g, "Mul", in->target, OP2(g, "Sub", x[1], x[0]));
 	terms = plus(g, terms, option(op, in, "margin"));
 	return loss_of_terms(g, in, at_least_0(g, terms), loss);
@@ -138,23 +210,24 @@ static enum status no_node(struct graph *g, struct node *n)
 		.name = which, .value = v, .low = least, .high = HUGE_VAL                          \
 	}
 #define OPTIONS(...) ((const struct op_option[]){__VA_ARGS__, REDUCTION, {.name = NULL}})
-#define PAIRS(ours, spec, reads, wants, builds, ...)                                               \
+#define PAIRS(ours, spec, reads, wants, builds, compares, ...)                                     \
 	{                                                                                          \
 		.name = ours, .min_in = reads, .infer = no_node,                                   \
 		.loss = &(const struct op_loss){.name = spec,                                      \
 			.outputs = reads,                                                          \
 			.target = wants,                                                           \
-			.build = builds},                                                          \
+			.build = builds,                                                           \
+			.against = compares},                                                      \
 		.option = OPTIONS(__VA_ARGS__)                                                     \
 	}
 
 /* clang-format off */
 const struct op_def ops_pairs[] = {
-	PAIRS("stint.TripletMargin", "triplet-margin", 3, NULL, triplet_build,
+	PAIRS("stint.TripletMargin", "triplet-margin", 3, NULL, triplet_build, NULL,
 		POSITIVE("margin", 1, 0x1p-1022), POSITIVE("p", 2, 1), POSITIVE("eps", 1e-6, 0), {.name = "swap", .high = 1}),
-	PAIRS("stint.CosineEmbedding", "cosine-embedding", 2, sign_target, cosine_build,
+	PAIRS("stint.CosineEmbedding", "cosine-embedding", 2, sign_target, cosine_build, cosine_against,
 		{.name = "margin", .low = -1, .high = 1}),
-	PAIRS("stint.MarginRanking", "margin-ranking", 2, same_target, ranking_build, {.name = "margin"}),
+	PAIRS("stint.MarginRanking", "margin-ranking", 2, same_target, ranking_build, NULL, {.name = "margin"}),
 	{0},
 };
 /* clang-format on */
