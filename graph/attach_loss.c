@@ -38,14 +38,12 @@ static int outputs_wanted(const struct graph *g, const struct loss_spec *spec)
 }
 
 static enum status find_output(
-	const struct graph *g, const char *name, int wanted, struct tensor **out)
+	const struct graph *g, const char *name, const char *hint, struct tensor **out)
 {
 	*out = named_output(g, name);
-	if (*out)
-		return ST_OK;
-	diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, NULL,
-		"the model has no output '%s'", name);
-	return ambiguous(g, wanted);
+	return *out ? ST_OK
+		    : diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, hint,
+			      "the model has no output '%s'", name);
 }
 
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
@@ -63,11 +61,12 @@ enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *sp
 		const char *name = i < given ? spec->output[i] : "";
 		if (!spec->output)
 			out[i] = g->output[i];
-		else
-			TRY(find_output(g, name, wanted, &out[i]));
+		else if (find_output(g, name, NULL, &out[i]) != ST_OK)
+			return ambiguous(g, wanted);
 	}
 	if (spec->against)
-		TRY(find_output(g, spec->against, wanted, &out[(*n)++]));
+		TRY(find_output(g, spec->against, "`stint show MODEL.onnx` lists the outputs",
+			&out[(*n)++]));
 	return given > wanted ? ambiguous(g, wanted) : ST_OK;
 }
 
@@ -180,18 +179,18 @@ static enum status add_against(
 	char a[200], b[200];
 	const struct tensor *x = in->output[0], *t = in->output[1];
 	const struct where w = {g->file, t->name, "tensor"};
+	enum dtype type;
+	int rank;
+	int64_t dim[RANK_MAX];
+	TRY(spec->op->loss->target(g, x, spec->nattr, spec->attr, &type, &rank, dim));
 	if (x == t)
 		return diag_fail(g->diag, ST_USAGE, &w, "against=NAME is another output",
 			"the loss %s compares it with itself", spec->name);
-	if (!tensor_same_shape(x, t) || x->dtype != t->dtype)
-		return diag_fail(g->diag, ST_INVALID, &w, NULL,
-			"is %s %s, where '%s', which the loss %s compares it with, is %s %s",
+	if (!tensor_same_shape(x, t) || x->dtype != type || t->dtype != type)
+		return diag_fail(g->diag, ST_INVALID, &w, "it compares numbers of one shape",
+			"is %s %s, where '%s', which the loss %s compares with it, is %s %s",
 			dtype_name(t->dtype), tensor_shape_text(t, a), x->name, spec->name,
 			dtype_name(x->dtype), tensor_shape_text(x, b));
-	if (x->rank == 0 || x->numel == 0 || !dtype_is_real(x->dtype))
-		return diag_fail(g->diag, ST_INVALID, &w, "axis 0 counts samples",
-			"is nothing to compare with for the loss %s: it is %s %s", spec->name,
-			dtype_name(t->dtype), tensor_shape_text(t, a));
 	in->target = spec->attached ? in->output[1]
 				    : OP1(g, op_by_role(g->table, ROLE_STOP)->name, in->output[1]);
 	return g->failed;
@@ -223,27 +222,39 @@ static enum status add_target(struct graph *g, const struct loss_spec *spec, str
 	return g->failed;
 }
 
-static void warn_of_loss(const struct graph *g, const struct loss_spec *spec)
+static void warn_of_output(const struct graph *g, const struct loss_spec *spec,
+	const struct tensor *out, const char *key, enum op_gives unwanted)
 {
-	struct tensor *out[LOSS_OUTPUTS];
 	struct text hint = {0};
-	int n;
-	if (!spec->op || !spec->op->loss->unwanted || graph_loss_outputs(g, spec, &n, out) != ST_OK)
-		return;
-	const struct tensor *t = out[0];
+	const struct tensor *t = out;
 	while (t->maker && t->maker->op->traits & OP_VIEW)
 		t = t->maker->in[0];
 	const struct node *maker = t->maker;
-	if (!maker || maker->op->gives != spec->op->loss->unwanted)
+	if (!maker || maker->op->gives != unwanted)
 		return;
-	text_add(&hint, "--loss '%s:output=%s' reads that",
-		spec->op->loss->instead ? spec->op->loss->instead : spec->op->loss->name,
+	text_add(&hint, "--loss '%s:%s=%s' reads that",
+		spec->op->loss->instead ? spec->op->loss->instead : spec->op->loss->name, key,
 		maker->in[0]->name);
-	diag_warn(g->diag, &(struct where){g->file, out[0]->name, "output"}, hint.s,
+	diag_warn(g->diag, &(struct where){g->file, out->name, "output"}, hint.s,
 		"is a %s of '%s', and the loss %s reads no probabilities",
 		maker->op->gives == GIVES_SOFTMAX ? "softmax" : "sigmoid", maker->in[0]->name,
 		spec->op->loss->name);
 	text_free(&hint);
+}
+
+static void warn_of_loss(const struct graph *g, const struct loss_spec *spec)
+{
+	struct tensor *out[LOSS_OUTPUTS];
+	int n;
+	const struct op_loss *loss = spec->op ? spec->op->loss : NULL;
+	const enum op_gives unwanted = !loss           ? GIVES_ANYTHING
+				       : spec->against ? loss->unwanted_against
+						       : loss->unwanted;
+	if (unwanted == GIVES_ANYTHING || graph_loss_outputs(g, spec, &n, out) != ST_OK)
+		return;
+	warn_of_output(g, spec, out[0], "output", unwanted);
+	if (spec->against)
+		warn_of_output(g, spec, out[1], "against", unwanted);
 }
 
 void graph_warn_of_losses(const struct graph *g, const struct loss_list *losses)

@@ -32,7 +32,7 @@ struct op_loss {
 	int outputs; /* of the model's, as many as it reads; 0 stands for 1 */
 	/* What it does not want of the model: a warning then names the tensor before that, and the
 	 * loss that reads it (NULL: this one). */
-	enum op_gives unwanted;
+	enum op_gives unwanted, unwanted_against;
 	const char *instead;
 	/* Shape and type of the target that it wants for the first of the outputs; NULL: it has
 	 * none. */

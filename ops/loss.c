@@ -379,6 +379,7 @@ static enum status binary_build(struct graph *g, const struct op_def *op,
 			.against = (which) <= HUBER    ? element_build                             \
 				   : (which) == KL_DIV ? kl_div_against                            \
 						       : NULL,                                     \
+			.unwanted_against = (which) == KL_DIV ? GIVES_SOFTMAX : GIVES_ANYTHING,    \
 			.unwanted = (which) == BCE_LOGITS || (which) == FOCAL ? GIVES_SIGMOID      \
 									      : GIVES_ANYTHING},   \
 		.option = options,                                                                 \
