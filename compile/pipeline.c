@@ -57,13 +57,14 @@ static enum status outputs_read(const struct pipeline *p, const char *const **li
 	for (int i = 0; i < p->losses.n; i++) {
 		const char *const *output = p->losses.item[i].output,
 				  *against = p->losses.item[i].against;
-		*all |= !output;
+		*all |= !output && !p->losses.item[i].parameter;
 		for (int k = 0; output && output[k]; k++)
 			if (!name_listed(name, output[k]))
 				name[n++] = output[k];
 		if (against && !name_listed(name, against))
 			name[n++] = against;
 	}
+	*all |= !n;
 	*list = n ? name : NULL;
 	return ST_OK;
 }

@@ -44,7 +44,7 @@ static bool loss_counts(const struct look *l, const struct loss_spec *spec, stru
 	int64_t dim[RANK_MAX];
 	if (spec->outside)
 		return false;
-	if (!spec->op)
+	if (!spec->op || spec->parameter)
 		return true;
 	if (!spec->op->loss->target || spec->against)
 		return l->apart.axis[y->id] == 0 && y->dim[0] == graph_rows(l->whole);

@@ -49,9 +49,11 @@ static enum status find_output(
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
 	struct tensor *out[LOSS_OUTPUTS])
 {
-	const int wanted = outputs_wanted(g, spec);
+	const int wanted = spec->parameter ? 0 : outputs_wanted(g, spec);
 	const int given = list_length(spec->output);
 	*n = wanted;
+	if (spec->parameter)
+		return ST_OK;
 	if (wanted > LOSS_OUTPUTS)
 		return diag_fail(g->diag, ST_USAGE, NULL, NULL,
 			"--loss outside: more than %d outputs", LOSS_OUTPUTS);
@@ -250,7 +252,8 @@ static void warn_of_loss(const struct graph *g, const struct loss_spec *spec)
 	const enum op_gives unwanted = !loss           ? GIVES_ANYTHING
 				       : spec->against ? loss->unwanted_against
 						       : loss->unwanted;
-	if (unwanted == GIVES_ANYTHING || graph_loss_outputs(g, spec, &n, out) != ST_OK)
+	if (unwanted == GIVES_ANYTHING || spec->parameter ||
+		graph_loss_outputs(g, spec, &n, out) != ST_OK)
 		return;
 	warn_of_output(g, spec, out[0], "output", unwanted);
 	if (spec->against)
@@ -261,6 +264,44 @@ void graph_warn_of_losses(const struct graph *g, const struct loss_list *losses)
 {
 	for (int i = 0; i < losses->n; i++)
 		warn_of_loss(g, &losses->item[i]);
+}
+
+/* All that are trained and of such a name. */
+static enum status take_parameters(
+	struct graph *g, const struct loss_spec *spec, struct loss_inputs *in)
+{
+	struct tensor **fits = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
+	const char **name = ARENA_ARRAY(g->arena, const char *, g->ntensor);
+	int n = 0;
+	if (!fits || !name)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < g->ntensor; i++) {
+		struct tensor *t = g->tensor[i];
+		if (t->role != TR_PARAMETER || !dtype_is_real(t->dtype))
+			continue;
+		name[n++] = t->name;
+		if (name_fits(spec->parameter, t->name))
+			fits[in->nparameter++] = t;
+	}
+	in->parameter = fits;
+	return in->nparameter ? ST_OK
+			      : no_parameter_fits(g,
+					arena_printf(g->arena, "--loss %s: parameter", spec->name),
+					spec->parameter, n, name);
+}
+
+static enum status take_target(
+	struct graph *g, const struct loss_spec *spec, struct loss_inputs *in)
+{
+	return spec->parameter ? take_parameters(g, spec, in)
+	       : spec->against ? add_against(g, spec, in)
+			       : add_target(g, spec, in);
+}
+
+static loss_build *builder_of(const struct loss_spec *spec)
+{
+	const struct op_loss *loss = spec->op->loss;
+	return spec->parameter ? loss->parameters : spec->against ? loss->against : loss->build;
 }
 
 /* What the caller computes of these. */
@@ -290,13 +331,12 @@ static enum status attach_loss(
 		return outside_loss(g, noutput, in.output, &out->value);
 	if (!spec->op)
 		return own_loss(g, in.output[0], &out->value);
-	TRY(spec->against ? add_against(g, spec, &in) : add_target(g, spec, &in));
+	TRY(take_target(g, spec, &in));
 	out->target = in.whole;
 	in.control = graph_control(g);
 	TRY(g->failed);
 	g->scope = scope;
-	TRY(build_loss(g, spec->op, spec->against ? spec->op->loss->against : spec->op->loss->build,
-		&in, &out->value));
+	TRY(build_loss(g, spec->op, builder_of(spec), &in, &out->value));
 	g->scope = NULL;
 	return g->failed;
 }

@@ -17,6 +17,8 @@ struct loss_inputs {
 	 * in place of a target. */
 	struct tensor *output[LOSS_OUTPUTS];
 	struct tensor *target, *control; /* target NULL: it has none */
+	int nparameter;                  /* of a penalty of these alone */
+	struct tensor *const *parameter;
 	struct tensor *whole; /* the target of the whole batch; `target` but in micro-batches */
 	int nattr;
 	const struct attr *attr;
@@ -44,6 +46,8 @@ struct op_loss {
 	/* The same of one output against another one, which is the target then; NULL: it is
 	 * compared with a target alone. */
 	loss_build *against;
+	/* The same of parameters, whole in each micro-batch; NULL: it is of outputs. */
+	loss_build *parameters;
 };
 
 /* By its name; NULL: the record is no loss. */

@@ -16,11 +16,11 @@ struct options {
 	struct arena *arena;
 	int n;
 	struct attr attr[OPTIONS_MAX];
-	const char *output, *name, *target, *against; /* of a loss */
-	double detach;                                /* NAN: not said */
-	bool several;                                 /* losses are given */
-	bool group;                                   /* the learning rate is a multiple: */
-	double rate;                                  /* NAN: not said */
+	const char *output, *name, *target, *against, *parameter; /* of a loss */
+	double detach;                                            /* NAN: not said */
+	bool several;                                             /* losses are given */
+	bool group;  /* the learning rate is a multiple: */
+	double rate; /* NAN: not said */
 };
 
 /* Into t, to be freed; NULL: nothing is meant. */
@@ -147,6 +147,8 @@ static bool take_name(
 		out->name = value;
 	else if (!strcmp(key, "against"))
 		out->against = value;
+	else if (!strcmp(key, "parameter") && op->loss->parameters)
+		out->parameter = value;
 	else if (!strcmp(key, "target")) {
 		while (o && o->name && strcmp(o->name, key) != 0)
 			o++;
@@ -356,6 +358,10 @@ static enum status loss_parse(struct arena *a, const struct op_table *t, const c
 	out->name = name_or(a, o.name, copy);
 	out->target = o.target ? name_or(a, o.target, NULL) : NULL;
 	TRY(take_against(a, t, &o, out, d));
+	if (o.parameter && o.output)
+		return diag_fail(d, ST_USAGE, NULL, "a loss for each of the two",
+			"'%s': a penalty is of an output or of parameters", text);
+	out->parameter = o.parameter;
 	out->nattr = o.n;
 	out->attr = arena_memdup(a, o.attr, (size_t)o.n, sizeof *o.attr);
 	return out->name && out->attr && (out->target || !o.target) ? ST_OK : diag_nomem(d);

@@ -1,6 +1,6 @@
 /* Losses of several outputs, by PyTorch's names and formulas (torch.nn.functional), and kl-div of
- * one against another: nodes of other records, a term for each sample (labels_op.h, loss_of_terms),
- * whose gradient follows from them.
+ * one against another, and penalties: nodes of other records, a term for each sample (labels_op.h,
+ * loss_of_terms), whose gradient follows from them.
  */
 #include "ops/crossentropy/labels_op.h"
 
@@ -30,6 +30,12 @@ static enum status outputs_of(struct graph *g, const struct op_def *op,
 	return g->failed;
 }
 
+static bool is_given(const struct loss_inputs *in, const char *name)
+{
+	const struct node given = {.nattr = in->nattr, .attr = in->attr};
+	return node_attr(&given, name);
+}
+
 static double option(const struct op_def *op, const struct loss_inputs *in, const char *name)
 {
 	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
@@ -52,6 +58,8 @@ static struct tensor *along_last(struct graph *g, const char *reduce, struct ten
 static struct tensor *sum_of_sample(struct graph *g, struct tensor *x)
 {
 	int64_t axis[RANK_MAX];
+	if (!x || x->rank == 1)
+		return x;
 	for (int i = 1; i < x->rank; i++)
 		axis[i - 1] = i;
 	return along(g, "ReduceSum", x, x->rank - 1, axis);
@@ -153,22 +161,39 @@ static enum status cosine_against(struct graph *g, const struct op_def *op,
 	return loss_of_terms(g, in, OP2(g, "Sub", graph_scalar(g, 1), cosine_of(g, x)), loss);
 }
 
+/* Terms of each element, times a factor; batchmean, each sample's sum and of these the mean, unless
+ * `reduction` says otherwise. */
+static enum status by_sample(struct graph *g, const struct op_def *op, const struct loss_inputs *in,
+	struct tensor *terms, double factor, struct tensor **loss)
+{
+	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
+	const char *how = node_string(&given, "reduction", "batchmean");
+	const struct attr reduction = {
+		.name = "reduction", .kind = ATTR_STRING, .s = strcmp(how, "sum") ? "mean" : "sum"};
+	struct loss_inputs rows = *in;
+	TRY(g->failed);
+	if (!strcmp(how, "mean"))
+		factor *= (double)terms->dim[0] / (double)terms->numel;
+	terms = sum_of_sample(g, terms);
+	rows.nattr = 1;
+	rows.attr = &reduction;
+	return loss_of_terms(g, &rows,
+		factor == 1 ? terms : OP2(g, "Mul", terms, graph_scalar(g, factor)), loss);
+}
+
 /* Distillation's, of scores divided by a temperature, whose square it is multiplied by:
  * kl_div(log_softmax(x / T), softmax(t / T)). */
 enum status kl_div_against(struct graph *g, const struct op_def *op, const struct loss_inputs *in,
 	struct tensor **loss)
 {
-	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
 	const double heat = option(op, in, "temperature");
 	const int axis = label_axis(in->output[0], option(op, in, "axis"));
-	const char *how = node_string(&given, "reduction", "batchmean");
 	const struct attr along = ATTR_I("axis", axis);
-	struct loss_inputs rows = *in;
 	struct tensor *x[2], *log[2];
 	TRY(pair_of(g, op, in, RANK_MAX, x));
 	if (axis < 1)
 		return label_no_axis(g, in->output[0]);
-	if (node_attr(&given, "log_target"))
+	if (is_given(in, "log_target"))
 		return diag_fail(g->diag, ST_USAGE, NULL,
 			"both outputs are scores, before a softmax",
 			"--loss kl-div: log_target is of a target, which against=NAME stands for");
@@ -179,13 +204,41 @@ enum status kl_div_against(struct graph *g, const struct op_def *op, const struc
 	struct tensor *terms = OP2(g, "Mul", graph_op(g, "Softmax", 1, &x[1], 1, &along),
 		OP2(g, "Sub", log[1], log[0]));
 	TRY(g->failed);
-	const double share = strcmp(how, "mean") ? 1 : (double)terms->dim[0] / (double)terms->numel;
-	terms = OP2(g, "Mul", sum_of_sample(g, terms), graph_scalar(g, heat * heat * share));
-	const struct attr reduction = {
-		.name = "reduction", .kind = ATTR_STRING, .s = strcmp(how, "sum") ? "mean" : "sum"};
-	rows.nattr = 1;
-	rows.attr = &reduction;
-	return loss_of_terms(g, &rows, terms, loss);
+	return by_sample(g, op, in, terms, heat * heat, loss);
+}
+
+/* --- Penalties --- */
+
+enum { L1, L2 };
+
+static enum status output_penalty(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	struct tensor *x;
+	TRY(outputs_of(g, op, in, 1, 1, RANK_MAX, &x));
+	return by_sample(
+		g, op, in, op->variant == L1 ? OP1(g, "Abs", x) : OP2(g, "Mul", x, x), 1, loss);
+}
+
+/* Micro-batches have equal shares of it. */
+static enum status parameter_penalty(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	const struct attr flat = ATTR_I("keepdims", 0);
+	struct tensor *sum = NULL;
+	if (in->nattr)
+		return diag_fail(g->diag, ST_USAGE, NULL,
+			"a weight, as in 1e-4*l2-penalty, scales it",
+			"--loss %s: a penalty of parameters is a sum, without %s", op->loss->name,
+			in->attr[0].name);
+	for (int i = 0; i < in->nparameter; i++) {
+		struct tensor *x = loss_exact(g, in->parameter[i]);
+		x = graph_op(
+			g, op->variant == L1 ? "ReduceL1" : "ReduceSumSquare", 1, &x, 1, &flat);
+		sum = sum ? OP2(g, "Add", sum, x) : x;
+	}
+	*loss = g->shards_differ ? OP2(g, "Mul", sum, graph_scalar(g, 1 / (double)g->shards)) : sum;
+	return g->failed;
 }
 
 /* margin_ranking_loss */
@@ -210,6 +263,17 @@ static enum status no_node(struct graph *g, struct node *n)
 		.name = which, .value = v, .low = least, .high = HUGE_VAL                          \
 	}
 #define OPTIONS(...) ((const struct op_option[]){__VA_ARGS__, REDUCTION, {.name = NULL}})
+#define PENALTY(which, ours, spec)                                                                 \
+	{                                                                                          \
+		.name = ours, .variant = which, .min_in = 1, .infer = no_node,                     \
+		.loss = &(const struct op_loss){.name = spec,                                      \
+			.build = output_penalty,                                                   \
+			.parameters = parameter_penalty},                                          \
+		.option = (const struct op_option[])                                               \
+		{                                                                                  \
+			{.name = "reduction", .words = "batchmean mean sum"}, {.name = NULL},      \
+		}                                                                                  \
+	}
 #define PAIRS(ours, spec, reads, wants, builds, compares, ...)                                     \
 	{                                                                                          \
 		.name = ours, .min_in = reads, .infer = no_node,                                   \
@@ -228,6 +292,8 @@ const struct op_def ops_pairs[] = {
 	PAIRS("stint.CosineEmbedding", "cosine-embedding", 2, sign_target, cosine_build, cosine_against,
 		{.name = "margin", .low = -1, .high = 1}),
 	PAIRS("stint.MarginRanking", "margin-ranking", 2, same_target, ranking_build, NULL, {.name = "margin"}),
+	PENALTY(L1, "stint.L1Penalty", "l1-penalty"),
+	PENALTY(L2, "stint.L2Penalty", "l2-penalty"),
 	{0},
 };
 /* clang-format on */

@@ -53,6 +53,14 @@ def alike(output, other, **options):
     return F.cosine_embedding_loss(output, other, torch.ones(len(output), dtype=torch.float64), **options)
 
 
+def penalty(power, how="batchmean"):
+    """Of one output, or of the parameter, which has the same elements."""
+    def run(x, t):
+        total = x.abs().pow(power).sum()
+        return total / {"batchmean": len(x), "mean": x.numel(), "sum": 1}[how]
+    return run
+
+
 def ctc(batch_first=False, blank=0, timed=False, **options):
     """A row of labels ends before its first that is negative, or the blank."""
     def run(x, t):
@@ -154,6 +162,13 @@ CASES = [
     ("kl-div:output=a,against=b,axis=-2,reduction=batchmean", (2, 3, 4), BIG, NONE, BIG, against(distilled)),
     ("cosine-embedding:output=a,against=b", (6, 3), BIG, NONE, BIG, against(alike)),
     ("cosine-embedding:output=a,against=b,detach=0,reduction=sum", (6, 3), BIG, NONE, BIG, against(alike, True, reduction="sum")),
+    ("l1-penalty", (4, 5), BIG, NONE, BIG, penalty(1)),
+    ("l1-penalty:reduction=sum", (2, 3, 4), BIG, NONE, BIG, penalty(1, "sum")),
+    ("l2-penalty", (2, 3, 4), BIG, NONE, BIG, penalty(2)),
+    ("l2-penalty:reduction=mean", (4, 5), BIG, NONE, BIG, penalty(2, "mean")),
+    ("l2-penalty:output=b,reduction=batchmean", (6,), BIG, NONE, BIG, lambda x, t: penalty(2)(x[1], t)),
+    ("l1-penalty:parameter=x", (4, 5), BIG, NONE, BIG, penalty(1, "sum")),
+    ("0.25*l2-penalty:parameter=*", (2, 3, 4), BIG, NONE, BIG, lambda x, t: 0.25 * penalty(2, "sum")(x, t)),
     ("ctc", (9, 6, 5), BIG, PADDED, (-2, 5), ctc()),
     ("ctc:target_length=2,reduction=sum", (7, 6, 3), BIG, PADDED, (-1, 3), ctc(reduction="sum")),
     ("ctc:batch_first=1,blank=3,target_length=3", (6, 9, 4), BIG, PADDED, (0, 4), ctc(batch_first=True, blank=3)),
@@ -205,7 +220,7 @@ print("""static const struct known_loss {
 } torch_losses[] = {""")
 for spec, shape, xs, kind, ts, function in CASES:
     name = spec.partition(":")[0]
-    n, outputs, log = torch.Size(shape).numel(), 2 if "against=" in spec else OUTPUTS.get(name, 1), name in LOGS
+    n, outputs, log = torch.Size(shape).numel(), 2 if "output=" in spec else OUTPUTS.get(name, 1), name in LOGS
     x = tensor(8, n * outputs, *xs).reshape((outputs, *shape) if outputs > 1 else shape).requires_grad_()
     axis = 1 if "axis=1" in spec or len(shape) == 2 else 2
     t = target(kind, shape, axis, tensor(7, n, *ts), spec)
