@@ -123,14 +123,14 @@ static enum status make_step(struct graph *g)
 static enum status build_loss(struct graph *g, const struct op_def *op, loss_build *build,
 	const struct loss_inputs *in, struct tensor **loss)
 {
+	if (g->shards_differ && (!build || op->loss->together))
+		return diag_fail(g->diag, ST_USAGE, NULL, NULL,
+			"--micro-batch: stint cannot take the loss %s of a batch in parts",
+			op->loss->name);
 	if (build) {
 		TRY(build(g, op, in, loss));
 		return g->failed;
 	}
-	if (g->shards_differ)
-		return diag_fail(g->diag, ST_USAGE, NULL, NULL,
-			"--micro-batch: stint cannot take the loss %s of a batch in parts",
-			op->loss->name);
 	*loss = graph_op(g, op->name, 3,
 		(struct tensor *[]){in->output[0], in->target, in->control}, in->nattr, in->attr);
 	return g->failed;
@@ -184,11 +184,12 @@ static enum status add_against(
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
-	TRY(spec->op->loss->target(g, x, spec->nattr, spec->attr, &type, &rank, dim));
+	if (spec->op->loss->target)
+		TRY(spec->op->loss->target(g, x, spec->nattr, spec->attr, &type, &rank, dim));
 	if (x == t)
 		return diag_fail(g->diag, ST_USAGE, &w, "against=NAME is another output",
 			"the loss %s compares it with itself", spec->name);
-	if (!tensor_same_shape(x, t) || x->dtype != type || t->dtype != type)
+	if (!tensor_same_shape(x, t) || x->dtype != g->real || t->dtype != g->real)
 		return diag_fail(g->diag, ST_INVALID, &w, "it compares numbers of one shape",
 			"is %s %s, where '%s', which the loss %s compares with it, is %s %s",
 			dtype_name(t->dtype), tensor_shape_text(t, a), x->name, spec->name,

@@ -31,7 +31,8 @@ typedef enum status loss_build(struct graph *g, const struct op_def *op,
  * its options and defaults. Its node's inputs are (model output, target, control). */
 struct op_loss {
 	const char *name;
-	int outputs; /* of the model's, as many as it reads; 0 stands for 1 */
+	int outputs;   /* of the model's, as many as it reads; 0 stands for 1 */
+	bool together; /* each term is of all samples of a batch: no micro-batches */
 	/* What it does not want of the model: a warning then names the tensor before that, and the
 	 * loss that reads it (NULL: this one). */
 	enum op_gives unwanted, unwanted_against;

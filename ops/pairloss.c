@@ -207,6 +207,76 @@ enum status kl_div_against(struct graph *g, const struct op_def *op, const struc
 	return by_sample(g, op, in, terms, heat * heat, loss);
 }
 
+/* --- Contrast --- */
+
+/* normalize: rows of length 1, but for those of none. */
+static struct tensor *unit_rows(struct graph *g, struct tensor *x)
+{
+	const struct attr min = ATTR_F("min", 1e-12);
+	struct tensor *length = along_last(g, "ReduceL2", x);
+	length = graph_op(g, "stint.Clip", 1, &length, 1, &min);
+	return length ? OP2(g, "Div", x, graph_reshape(g, length, 2, (int64_t[]){x->dim[0], 1}))
+		      : NULL;
+}
+
+/* cross_entropy of each of a batch, which is its own class, along the axis of scores. */
+static struct tensor *own_class(
+	struct graph *g, struct tensor *scores, struct tensor *label, int axis)
+{
+	const struct attr attr[] = {
+		ATTR_I("axis", axis), {.name = "reduction", .kind = ATTR_STRING, .s = "none"}};
+	const struct node *n = graph_op_node(
+		g, "stint.CrossEntropy", 2, (struct tensor *[]){scores, label}, 2, attr, NULL);
+	return n ? n->out[0] : NULL;
+}
+
+/* CLIP's: rows of one output and the other's are each other's classes, both ways. Samples that do
+ * not count are nobody's. */
+static enum status infonce_of(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **x, struct tensor **loss)
+{
+	const int64_t n = x[0]->dim[0], down[] = {n, 1}, across[] = {1, n};
+	const struct attr turned[] = {ATTR_I("transA", 0), ATTR_I("transB", 1)},
+			  ignored = ATTR_F("ignore_index", -100);
+	int64_t *row = ARENA_ARRAY(g->arena, int64_t, n), none = 0;
+	if (!row)
+		return diag_nomem(g->diag);
+	for (int64_t i = 0; i < n; i++)
+		row[i] = i;
+	for (int i = 0; i < 2 && option(op, in, "normalize") != 0; i++)
+		x[i] = unit_rows(g, x[i]);
+	struct tensor *scores = OP2(g, "Mul", graph_op(g, "stint.MatMul", 2, x, 2, turned),
+		graph_scalar(g, 1 / option(op, in, "temperature")));
+	struct tensor *counted[] = {graph_ints(g, (int)n, row), in->control};
+	const struct node *label = graph_op_node(
+		g, "stint.CountedLabels", 2, counted, 1, &ignored, NULL);
+	TRY(g->failed);
+	struct tensor *far = OP3(g, "Where", OP2(g, "Less", label->out[0], graph_ints(g, 1, &none)),
+		graph_scalar(g, -1e9), graph_scalar(g, 0));
+	TRY(g->failed);
+	scores = OP2(g, "Add", scores, graph_reshape(g, far, 2, down));
+	scores = OP2(g, "Add", scores, graph_reshape(g, far, 2, across));
+	struct tensor *both = OP2(g, "Add", own_class(g, scores, label->out[0], 1),
+		own_class(g, scores, label->out[0], 0));
+	return loss_of_terms(g, in, OP2(g, "Mul", both, graph_scalar(g, 0.5)), loss);
+}
+
+static enum status infonce_build(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	struct tensor *x[2];
+	TRY(outputs_of(g, op, in, 2, 2, 2, x));
+	return infonce_of(g, op, in, x, loss);
+}
+
+static enum status infonce_against(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	struct tensor *x[2];
+	TRY(pair_of(g, op, in, 2, x));
+	return infonce_of(g, op, in, x, loss);
+}
+
 /* --- Penalties --- */
 
 enum { L1, L2 };
@@ -292,6 +362,10 @@ const struct op_def ops_pairs[] = {
 	PAIRS("stint.CosineEmbedding", "cosine-embedding", 2, sign_target, cosine_build, cosine_against,
 		{.name = "margin", .low = -1, .high = 1}),
 	PAIRS("stint.MarginRanking", "margin-ranking", 2, same_target, ranking_build, NULL, {.name = "margin"}),
+	{.name = "stint.InfoNce", .min_in = 2, .infer = no_node,
+		.loss = &(const struct op_loss){.name = "infonce", .outputs = 2, .together = true, .build = infonce_build,
+			.against = infonce_against},
+		.option = OPTIONS(POSITIVE("temperature", 0.07, 0x1p-1022), {.name = "normalize", .value = 1, .high = 1})},
 	PENALTY(L1, "stint.L1Penalty", "l1-penalty"),
 	PENALTY(L2, "stint.L2Penalty", "l2-penalty"),
 	{0},

@@ -53,6 +53,14 @@ def alike(output, other, **options):
     return F.cosine_embedding_loss(output, other, torch.ones(len(output), dtype=torch.float64), **options)
 
 
+def infonce(output, other, temperature=0.07, normalize=True, reduction="mean"):
+    """CLIP's symmetric loss."""
+    if normalize:
+        output, other = F.normalize(output, dim=1), F.normalize(other, dim=1)
+    scores, own = output @ other.T / temperature, torch.arange(len(output))
+    return (F.cross_entropy(scores, own, reduction=reduction) + F.cross_entropy(scores.T, own, reduction=reduction)) / 2
+
+
 def penalty(power, how="batchmean"):
     """Of one output, or of the parameter, which has the same elements."""
     def run(x, t):
@@ -162,6 +170,12 @@ CASES = [
     ("kl-div:output=a,against=b,axis=-2,reduction=batchmean", (2, 3, 4), BIG, NONE, BIG, against(distilled)),
     ("cosine-embedding:output=a,against=b", (6, 3), BIG, NONE, BIG, against(alike)),
     ("cosine-embedding:output=a,against=b,detach=0,reduction=sum", (6, 3), BIG, NONE, BIG, against(alike, True, reduction="sum")),
+    ("infonce:output=a;b", (6, 3), BIG, NONE, BIG, of_outputs(infonce)),
+    ("infonce:output=b;a,temperature=0.5,reduction=sum", (4, 5), BIG, NONE, BIG,
+     lambda x, t: infonce(x[1], x[0], temperature=0.5, reduction="sum")),
+    ("infonce:output=a,against=b,temperature=0.2", (6, 3), BIG, NONE, BIG, against(infonce, temperature=0.2)),
+    ("infonce:output=a,against=b,detach=0,normalize=0,temperature=2", (4, 5), BIG, NONE, BIG,
+     against(infonce, True, normalize=False, temperature=2.0)),
     ("l1-penalty", (4, 5), BIG, NONE, BIG, penalty(1)),
     ("l1-penalty:reduction=sum", (2, 3, 4), BIG, NONE, BIG, penalty(1, "sum")),
     ("l2-penalty", (2, 3, 4), BIG, NONE, BIG, penalty(2)),
