@@ -108,7 +108,7 @@ static bool ends_with(const char *text, const char *end)
 /* Options that name tensors and losses. */
 static bool is_name(const char *option)
 {
-	static const char *const key[] = {"output=", "name=", "target="};
+	static const char *const key[] = {"output=", "name=", "target=", "against=", "parameter="};
 	for (size_t i = 0; i < sizeof key / sizeof *key; i++)
 		if (!strncmp(option, key[i], strlen(key[i])))
 			return true;

@@ -137,6 +137,8 @@ def loss_function(name, text):
     if name is None:
         return (lambda y, t: y.reshape(())), text.partition(":")[2] if text.startswith("output:") else None
     o = dict(re.findall(r"([^:,=]+)=((?:\\.|[^\\,])*?)(?=[:,][^:,=]+=|$)", text.partition(":")[2], re.S))
+    if "against" in o:
+        raise Unknown("a loss against another output")
     output, axis = o.pop("output", None), o.pop("axis", None)
     output = output and re.sub(r"\\(.)", r"\1", output, flags=re.S)  # as base/marked.h has it
     kind = o.pop("target", "labels")

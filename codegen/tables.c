@@ -305,7 +305,7 @@ static bool has_options(const struct loss_spec *l)
 /* The first that a loss reads, among the outputs of the evaluation; -1: none of those. */
 static int output_of(const struct graph *g, const struct loss_spec *l)
 {
-	for (int i = 0; i < g->noutput; i++)
+	for (int i = 0; !l->parameter && i < g->noutput; i++)
 		if (!l->output || !strcmp(g->output[i]->name, l->output[0]))
 			return i;
 	return -1;

@@ -55,12 +55,16 @@ static enum status outputs_read(const struct pipeline *p, const char *const **li
 		return diag_nomem(p->diag);
 	*all = p->losses.n == 0;
 	for (int i = 0; i < p->losses.n; i++) {
-		const char *const *output = p->losses.item[i].output;
-		*all |= !output;
+		const char *const *output = p->losses.item[i].output,
+				  *against = p->losses.item[i].against;
+		*all |= !output && !p->losses.item[i].parameter;
 		for (int k = 0; output && output[k]; k++)
 			if (!name_listed(name, output[k]))
 				name[n++] = output[k];
+		if (against && !name_listed(name, against))
+			name[n++] = against;
 	}
+	*all |= !n;
 	*list = n ? name : NULL;
 	return ST_OK;
 }

@@ -8,7 +8,8 @@ struct look {
 	struct graph *whole; /* of the second import */
 	struct lower_options lower;
 	struct graph_apart apart;
-	int noutput; /* that losses read, in `whole`; those of each one behind those before it */
+	int *reads;  /* how many outputs each loss reads */
+	int noutput; /* all of these, in `whole`; those of each one behind those before it */
 	struct tensor **output;
 };
 
@@ -23,12 +24,13 @@ static enum status read_both(struct look *l, const struct pipeline *p)
 		TRY(pipeline_read(&l->reading, rows, &l->quiet, &part));
 	TRY(pipeline_read(&l->reading, TIMES * rows, &l->quiet, &l->whole));
 	l->output = ARENA_ARRAY(l->reading.arena, struct tensor *, p->losses.n * LOSS_OUTPUTS);
-	if (!l->output)
+	l->reads = ARENA_ARRAY(l->reading.arena, int, p->losses.n);
+	if (!l->output || !l->reads)
 		return diag_nomem(&l->quiet);
 	for (int i = 0; i < p->losses.n; i++) {
-		int n;
-		TRY(graph_loss_outputs(l->whole, &p->losses.item[i], &n, l->output + l->noutput));
-		l->noutput += n;
+		TRY(graph_loss_outputs(
+			l->whole, &p->losses.item[i], &l->reads[i], l->output + l->noutput));
+		l->noutput += l->reads[i];
 	}
 	return graph_apart(l->whole, part, TIMES, &l->lower, &l->apart);
 }
@@ -42,9 +44,9 @@ static bool loss_counts(const struct look *l, const struct loss_spec *spec, stru
 	int64_t dim[RANK_MAX];
 	if (spec->outside)
 		return false;
-	if (!spec->op)
+	if (!spec->op || spec->parameter)
 		return true;
-	if (!spec->op->loss->target)
+	if (!spec->op->loss->target || spec->against)
 		return l->apart.axis[y->id] == 0 && y->dim[0] == graph_rows(l->whole);
 	return spec->op->loss->target(l->whole, y, spec->nattr, spec->attr, &type, &rank, dim) ==
 		       ST_OK &&
@@ -56,9 +58,8 @@ static bool losses_count(const struct look *l, const struct loss_list *losses)
 	struct tensor *const *y = l->output;
 	bool all = true;
 	for (int i = 0; i < losses->n; i++) {
-		const struct op_def *op = losses->item[i].op;
 		all &= loss_counts(l, &losses->item[i], *y);
-		y += op && op->loss->outputs ? op->loss->outputs : 1;
+		y += l->reads[i];
 	}
 	return all;
 }

@@ -34,15 +34,26 @@ static int outputs_wanted(const struct graph *g, const struct loss_spec *spec)
 {
 	if (spec->outside && (spec->output || g->noutput))
 		return spec->output ? list_length(spec->output) : g->noutput;
-	return spec->op && spec->op->loss->outputs ? spec->op->loss->outputs : 1;
+	return spec->op && spec->op->loss->outputs && !spec->against ? spec->op->loss->outputs : 1;
+}
+
+static enum status find_output(
+	const struct graph *g, const char *name, const char *hint, struct tensor **out)
+{
+	*out = named_output(g, name);
+	return *out ? ST_OK
+		    : diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, hint,
+			      "the model has no output '%s'", name);
 }
 
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
 	struct tensor *out[LOSS_OUTPUTS])
 {
-	const int wanted = outputs_wanted(g, spec);
+	const int wanted = spec->parameter ? 0 : outputs_wanted(g, spec);
 	const int given = list_length(spec->output);
 	*n = wanted;
+	if (spec->parameter)
+		return ST_OK;
 	if (wanted > LOSS_OUTPUTS)
 		return diag_fail(g->diag, ST_USAGE, NULL, NULL,
 			"--loss outside: more than %d outputs", LOSS_OUTPUTS);
@@ -50,13 +61,14 @@ enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *sp
 		return ambiguous(g, wanted);
 	for (int i = 0; i < wanted; i++) {
 		const char *name = i < given ? spec->output[i] : "";
-		out[i] = spec->output ? named_output(g, name) : g->output[i];
-		if (!out[i]) {
-			diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file}, NULL,
-				"the model has no output '%s'", name);
+		if (!spec->output)
+			out[i] = g->output[i];
+		else if (find_output(g, name, NULL, &out[i]) != ST_OK)
 			return ambiguous(g, wanted);
-		}
 	}
+	if (spec->against)
+		TRY(find_output(g, spec->against, "`stint show MODEL.onnx` lists the outputs",
+			&out[(*n)++]));
 	return given > wanted ? ambiguous(g, wanted) : ST_OK;
 }
 
@@ -108,17 +120,17 @@ static enum status make_step(struct graph *g)
 		"computes nothing: all its outputs are known when it is compiled");
 }
 
-static enum status build_loss(struct graph *g, const struct op_def *op,
+static enum status build_loss(struct graph *g, const struct op_def *op, loss_build *build,
 	const struct loss_inputs *in, struct tensor **loss)
 {
-	if (op->loss->build) {
-		TRY(op->loss->build(g, op, in, loss));
-		return g->failed;
-	}
-	if (g->shards_differ)
+	if (g->shards_differ && (!build || op->loss->together))
 		return diag_fail(g->diag, ST_USAGE, NULL, NULL,
 			"--micro-batch: stint cannot take the loss %s of a batch in parts",
 			op->loss->name);
+	if (build) {
+		TRY(build(g, op, in, loss));
+		return g->failed;
+	}
 	*loss = graph_op(g, op->name, 3,
 		(struct tensor *[]){in->output[0], in->target, in->control}, in->nattr, in->attr);
 	return g->failed;
@@ -162,6 +174,31 @@ static enum status check_target_name(const struct graph *g, const struct loss_sp
 	return ST_OK;
 }
 
+/* Another output in the target's place; no gradient passes there, unless asked for. */
+static enum status add_against(
+	struct graph *g, const struct loss_spec *spec, struct loss_inputs *in)
+{
+	char a[200], b[200];
+	const struct tensor *x = in->output[0], *t = in->output[1];
+	const struct where w = {g->file, t->name, "tensor"};
+	enum dtype type;
+	int rank;
+	int64_t dim[RANK_MAX];
+	if (spec->op->loss->target)
+		TRY(spec->op->loss->target(g, x, spec->nattr, spec->attr, &type, &rank, dim));
+	if (x == t)
+		return diag_fail(g->diag, ST_USAGE, &w, "against=NAME is another output",
+			"the loss %s compares it with itself", spec->name);
+	if (!tensor_same_shape(x, t) || x->dtype != g->real || t->dtype != g->real)
+		return diag_fail(g->diag, ST_INVALID, &w, "it compares numbers of one shape",
+			"is %s %s, where '%s', which the loss %s compares with it, is %s %s",
+			dtype_name(t->dtype), tensor_shape_text(t, a), x->name, spec->name,
+			dtype_name(x->dtype), tensor_shape_text(x, b));
+	in->target = spec->attached ? in->output[1]
+				    : OP1(g, op_by_role(g->table, ROLE_STOP)->name, in->output[1]);
+	return g->failed;
+}
+
 static enum status add_target(struct graph *g, const struct loss_spec *spec, struct loss_inputs *in)
 {
 	enum dtype type;
@@ -188,33 +225,84 @@ static enum status add_target(struct graph *g, const struct loss_spec *spec, str
 	return g->failed;
 }
 
-static void warn_of_loss(const struct graph *g, const struct loss_spec *spec)
+static void warn_of_output(const struct graph *g, const struct loss_spec *spec,
+	const struct tensor *out, const char *key, enum op_gives unwanted)
 {
-	struct tensor *out[LOSS_OUTPUTS];
 	struct text hint = {0};
-	int n;
-	if (!spec->op || !spec->op->loss->unwanted || graph_loss_outputs(g, spec, &n, out) != ST_OK)
-		return;
-	const struct tensor *t = out[0];
+	const struct tensor *t = out;
 	while (t->maker && t->maker->op->traits & OP_VIEW)
 		t = t->maker->in[0];
 	const struct node *maker = t->maker;
-	if (!maker || maker->op->gives != spec->op->loss->unwanted)
+	if (!maker || maker->op->gives != unwanted)
 		return;
-	text_add(&hint, "--loss '%s:output=%s' reads that",
-		spec->op->loss->instead ? spec->op->loss->instead : spec->op->loss->name,
+	text_add(&hint, "--loss '%s:%s=%s' reads that",
+		spec->op->loss->instead ? spec->op->loss->instead : spec->op->loss->name, key,
 		maker->in[0]->name);
-	diag_warn(g->diag, &(struct where){g->file, out[0]->name, "output"}, hint.s,
+	diag_warn(g->diag, &(struct where){g->file, out->name, "output"}, hint.s,
 		"is a %s of '%s', and the loss %s reads no probabilities",
 		maker->op->gives == GIVES_SOFTMAX ? "softmax" : "sigmoid", maker->in[0]->name,
 		spec->op->loss->name);
 	text_free(&hint);
 }
 
+static void warn_of_loss(const struct graph *g, const struct loss_spec *spec)
+{
+	struct tensor *out[LOSS_OUTPUTS];
+	int n;
+	const struct op_loss *loss = spec->op ? spec->op->loss : NULL;
+	const enum op_gives unwanted = !loss           ? GIVES_ANYTHING
+				       : spec->against ? loss->unwanted_against
+						       : loss->unwanted;
+	if (unwanted == GIVES_ANYTHING || spec->parameter ||
+		graph_loss_outputs(g, spec, &n, out) != ST_OK)
+		return;
+	warn_of_output(g, spec, out[0], "output", unwanted);
+	if (spec->against)
+		warn_of_output(g, spec, out[1], "against", unwanted);
+}
+
 void graph_warn_of_losses(const struct graph *g, const struct loss_list *losses)
 {
 	for (int i = 0; i < losses->n; i++)
 		warn_of_loss(g, &losses->item[i]);
+}
+
+/* All that are trained and of such a name. */
+static enum status take_parameters(
+	struct graph *g, const struct loss_spec *spec, struct loss_inputs *in)
+{
+	struct tensor **fits = ARENA_ARRAY(g->arena, struct tensor *, g->ntensor);
+	const char **name = ARENA_ARRAY(g->arena, const char *, g->ntensor);
+	int n = 0;
+	if (!fits || !name)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < g->ntensor; i++) {
+		struct tensor *t = g->tensor[i];
+		if (t->role != TR_PARAMETER || !dtype_is_real(t->dtype))
+			continue;
+		name[n++] = t->name;
+		if (name_fits(spec->parameter, t->name))
+			fits[in->nparameter++] = t;
+	}
+	in->parameter = fits;
+	return in->nparameter ? ST_OK
+			      : no_parameter_fits(g,
+					arena_printf(g->arena, "--loss %s: parameter", spec->name),
+					spec->parameter, n, name);
+}
+
+static enum status take_target(
+	struct graph *g, const struct loss_spec *spec, struct loss_inputs *in)
+{
+	return spec->parameter ? take_parameters(g, spec, in)
+	       : spec->against ? add_against(g, spec, in)
+			       : add_target(g, spec, in);
+}
+
+static loss_build *builder_of(const struct loss_spec *spec)
+{
+	const struct op_loss *loss = spec->op->loss;
+	return spec->parameter ? loss->parameters : spec->against ? loss->against : loss->build;
 }
 
 /* What the caller computes of these. */
@@ -244,12 +332,12 @@ static enum status attach_loss(
 		return outside_loss(g, noutput, in.output, &out->value);
 	if (!spec->op)
 		return own_loss(g, in.output[0], &out->value);
-	TRY(add_target(g, spec, &in));
+	TRY(take_target(g, spec, &in));
 	out->target = in.whole;
 	in.control = graph_control(g);
 	TRY(g->failed);
 	g->scope = scope;
-	TRY(build_loss(g, spec->op, &in, &out->value));
+	TRY(build_loss(g, spec->op, builder_of(spec), &in, &out->value));
 	g->scope = NULL;
 	return g->failed;
 }

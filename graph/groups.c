@@ -49,22 +49,29 @@ enum status param_options_of(struct graph *g, const struct optimizer_spec *spec,
 	return ST_OK;
 }
 
-/* The nearest names, for a pattern that none matches. */
-static enum status no_match(struct graph *g, const char *pattern, int nparam,
-	struct tensor *const *param, struct tensor *const *given)
+enum status no_parameter_fits(
+	struct graph *g, const char *option, const char *pattern, int n, const char *const *name)
 {
-	const char **name = ARENA_ARRAY(g->arena, const char *, nparam);
-	int n = 0;
-	for (int i = 0; name && i < nparam; i++)
-		if (given[i])
-			name[n++] = param[i]->name;
-	const char *near = name ? nearest_names(g->arena, pattern, name, n) : NULL;
+	const char *near = nearest_names(g->arena, pattern, name, n);
 	return diag_fail(g->diag, ST_USAGE, &(struct where){.file = g->file},
 		!near ? NULL
 		      : arena_printf(g->arena, "the nearest are %s%s", near,
 				*near ? "; `stint show MODEL.onnx` lists all"
 				      : "none: nothing is trained"),
-		"--group '%s' matches no parameter that is trained", pattern);
+		"%s '%s' matches no parameter that is trained", option, pattern);
+}
+
+static enum status no_match(struct graph *g, const char *pattern, int nparam,
+	struct tensor *const *param, struct tensor *const *given)
+{
+	const char **name = ARENA_ARRAY(g->arena, const char *, nparam);
+	int n = 0;
+	if (!name)
+		return diag_nomem(g->diag);
+	for (int i = 0; i < nparam; i++)
+		if (given[i])
+			name[n++] = param[i]->name;
+	return no_parameter_fits(g, "--group", pattern, n, name);
 }
 
 enum status groups_check(struct graph *g, const struct optimizer_spec *spec, int nparam,

@@ -27,6 +27,9 @@ struct loss_spec {
 	const char *text;        /* as it was written */
 	const char *name;        /* what it is told by */
 	const char *target;      /* what its target is called; NULL: that of the only loss */
+	const char *against;     /* the output that it is compared with instead; NULL: none */
+	bool attached;           /* the gradient passes there, too */
+	const char *parameter;   /* a penalty of those, by a shell's pattern; NULL: of outputs */
 	double weight;           /* that it is summed with */
 	const struct op_def *op; /* NULL: the model's own, or */
 	bool outside;            /* computed by who calls the step, from these outputs */
@@ -74,7 +77,7 @@ enum status group_parse(struct arena *a, const struct optimizer_spec *o, const c
 enum status group_no_decay(
 	struct arena *a, const struct optimizer_spec *o, struct param_group *out, struct diag *d);
 
-/* The outputs of a model that its loss reads, *n of them. */
+/* The outputs of a model that its loss reads, *n of them, the one that it is compared with last. */
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
 	struct tensor *out[LOSS_OUTPUTS]);
 
@@ -145,6 +148,9 @@ enum status param_options_of(struct graph *g, const struct optimizer_spec *spec,
  * for none. */
 enum status param_rates(
 	struct graph *g, int nparam, const struct param_options *option, struct tensor **lr);
+/* Reports a pattern, of `option`, that none of these n names fits. */
+enum status no_parameter_fits(
+	struct graph *g, const char *option, const char *pattern, int n, const char *const *name);
 /* Reports a group of a name that none of the parameters has (skipped: where `given` is NULL). */
 enum status groups_check(struct graph *g, const struct optimizer_spec *spec, int nparam,
 	struct tensor *const *param, struct tensor *const *given);

@@ -16,10 +16,11 @@ struct options {
 	struct arena *arena;
 	int n;
 	struct attr attr[OPTIONS_MAX];
-	const char *output, *name, *target; /* of a loss */
-	bool several;                       /* losses are given */
-	bool group;                         /* the learning rate is a multiple: */
-	double rate;                        /* NAN: not said */
+	const char *output, *name, *target, *against, *parameter; /* of a loss */
+	double detach;                                            /* NAN: not said */
+	bool several;                                             /* losses are given */
+	bool group;  /* the learning rate is a multiple: */
+	double rate; /* NAN: not said */
 };
 
 /* Into t, to be freed; NULL: nothing is meant. */
@@ -134,8 +135,8 @@ static enum status add_list(const struct op_option *o, const char *spec, char *v
 }
 
 /* What of a loss no record says: which outputs it reads (to be parted yet), what it is told by, and
- * what its target is called. Of records that have an option of that name it is only where there are
- * several losses, and not one of the option's words. */
+ * what its target is called, or the output in its place. Of records that have an option of that
+ * name it is only where there are several losses, and not one of the option's words. */
 static bool take_name(
 	const struct op_def *op, const char *key, const char *value, struct options *out)
 {
@@ -144,6 +145,10 @@ static bool take_name(
 		out->output = value;
 	else if (!strcmp(key, "name"))
 		out->name = value;
+	else if (!strcmp(key, "against"))
+		out->against = value;
+	else if (!strcmp(key, "parameter") && op->loss->parameters)
+		out->parameter = value;
 	else if (!strcmp(key, "target")) {
 		while (o && o->name && strcmp(o->name, key) != 0)
 			o++;
@@ -159,8 +164,11 @@ static bool take_name(
 static enum status add_option(const struct op_def *op, const char *spec, char *key, char *value,
 	struct options *out, struct diag *d)
 {
+	static const struct op_option detach = {.name = "detach", .high = 1};
 	if (op->loss && take_name(op, key, value, out))
 		return ST_OK;
+	if (op->loss && !strcmp(key, detach.name))
+		return parse_number(&detach, spec, value, &out->detach, d);
 	if (out->group && !strcmp(key, "lr"))
 		return add_rate(spec, value, out, d);
 	const struct op_option *o = op->option;
@@ -271,6 +279,47 @@ static const char *name_or(struct arena *a, const char *given, const char *other
 	return given ? marked_name(a, given, strlen(given)) : otherwise;
 }
 
+/* Of a loss of no other outputs than its own: those that may have one. */
+static enum status no_against(
+	const struct op_table *t, const struct loss_spec *loss, struct diag *d)
+{
+	struct text known = {0};
+	for (int f = 0; f < t->nfamily; f++)
+		for (const struct op_def *r = t->family[f]; r->name; r++)
+			if (r->loss && r->loss->against)
+				text_add(&known, "%s%s", known.len ? ", " : "against=NAME is of ",
+					r->loss->name);
+	const enum status st = diag_fail(d, ST_USAGE, NULL, known.s,
+		"'%s': the loss %s is compared with no other output", loss->text,
+		loss->op->loss->name);
+	text_free(&known);
+	return st;
+}
+
+/* What a loss is compared with in place of a target. */
+static enum status take_against(struct arena *a, const struct op_table *t, const struct options *o,
+	struct loss_spec *out, struct diag *d)
+{
+	if (!o->against)
+		return isnan(o->detach) ? ST_OK
+					: diag_fail(d, ST_USAGE, NULL,
+						  "through a target there is no gradient to stop",
+						  "'%s': detach is of against=NAME", out->text);
+	if (!out->op->loss->against)
+		return no_against(t, out, d);
+	if (o->target)
+		return diag_fail(d, ST_USAGE, NULL, "leave target= or against= away",
+			"'%s': a loss is compared with a target or with another output, not with "
+			"both",
+			out->text);
+	if (!o->output)
+		return diag_fail(d, ST_USAGE, NULL, "output=NAME says which",
+			"'%s': which output is compared with '%s'?", out->text, o->against);
+	out->against = name_or(a, o->against, NULL);
+	out->attached = o->detach == 0;
+	return out->against ? ST_OK : diag_nomem(d);
+}
+
 static enum status loss_parse(struct arena *a, const struct op_table *t, const char *text,
 	bool several, struct loss_spec *out, struct diag *d)
 {
@@ -302,12 +351,17 @@ static enum status loss_parse(struct arena *a, const struct op_table *t, const c
 	out->op = op_by_loss(t, copy);
 	if (!out->op)
 		return unknown_name(t, true, copy, d);
-	struct options o = {.arena = a, .several = several};
+	struct options o = {.arena = a, .several = several, .detach = NAN};
 	TRY(parse_options(out->op, text, rest, &o, d));
 	if (o.output)
 		TRY(name_outputs(a, o.output, out, d));
 	out->name = name_or(a, o.name, copy);
 	out->target = o.target ? name_or(a, o.target, NULL) : NULL;
+	TRY(take_against(a, t, &o, out, d));
+	if (o.parameter && o.output)
+		return diag_fail(d, ST_USAGE, NULL, "a loss for each of the two",
+			"'%s': a penalty is of an output or of parameters", text);
+	out->parameter = o.parameter;
 	out->nattr = o.n;
 	out->attr = arena_memdup(a, o.attr, (size_t)o.n, sizeof *o.attr);
 	return out->name && out->attr && (out->target || !o.target) ? ST_OK : diag_nomem(d);
@@ -326,7 +380,7 @@ static enum status name_losses(int n, struct loss_spec *loss, struct diag *d)
 					"name=NAME in one of them tells them apart",
 					"two losses are called '%s': '%s' and '%s'", loss[i].name,
 					loss[k].text, loss[i].text);
-		if (!loss[i].target && n > 1)
+		if (!loss[i].target && !loss[i].against && n > 1)
 			loss[i].target = loss[i].name;
 	}
 	return ST_OK;

@@ -156,17 +156,20 @@ static enum status sum_emit_cuda(struct emit *e, const struct node *n)
 					      ARG_X(control_of(n)), batch, row, mean_of(n))});
 }
 
-/* The target is given, never computed. */
+/* The target is given; or it is another output, of losses whose terms are those of the difference.
+ */
 static enum status loss_rule(struct graph *g, const struct node *n, struct tensor *const *dy,
 	const bool *want, struct tensor **dx)
 {
 	const char *name = arena_printf(g->arena, "%sGrad", n->op->name);
 	if (!name)
 		return diag_nomem(g->diag);
-	if (want[1])
+	if (want[1] && n->op->variant > HUBER)
 		return node_fail(g, n, NULL, "has no gradient of its target");
 	dx[0] = graph_op(g, name, 4, (struct tensor *[]){dy[0], n->in[0], n->in[1], n->in[2]},
 		n->nattr, n->attr);
+	if (want[1])
+		dx[1] = OP1(g, "Neg", dx[0]);
 	return g->failed;
 }
 
@@ -175,13 +178,26 @@ static enum status element_build(struct graph *g, const struct op_def *op,
 	const struct loss_inputs *in, struct tensor **loss)
 {
 	const struct node given = {.op = op, .nattr = in->nattr, .attr = in->attr};
-	const int64_t rows = in->whole->dim[0];
+	const int64_t rows = in->target->dim[0];
 	const bool elements = rows && node_option(&given, "reduction") == MEAN;
 	const struct loss_node node = {.nin = 3,
 		.in = {in->output[0], in->target, in->control},
-		.count = loss_count(g, in, rows, elements ? in->whole->numel / rows : 1)};
+		.count = loss_count(
+			g, in, rows * g->shards, elements ? in->target->numel / rows : 1)};
 	TRY(g->failed);
 	return loss_node(g, op, &node, in, loss);
+}
+
+/* Against a target, which says its probabilities itself. */
+static enum status kl_div_build(struct graph *g, const struct op_def *op,
+	const struct loss_inputs *in, struct tensor **loss)
+{
+	for (int i = 0; i < in->nattr; i++)
+		if (!strcmp(in->attr[i].name, "temperature") || !strcmp(in->attr[i].name, "axis"))
+			return diag_fail(g->diag, ST_USAGE, NULL,
+				"a target is compared with logarithms of probabilities",
+				"--loss kl-div: %s is of against=NAME", in->attr[i].name);
+	return element_build(g, op, in, loss);
 }
 
 static enum status grad_emit(struct emit *e, const struct node *n)
@@ -360,6 +376,10 @@ static enum status binary_build(struct graph *g, const struct op_def *op,
 		.loss = &(const struct op_loss){.name = spec,                                      \
 			.target = same_target,                                                     \
 			.build = builds,                                                           \
+			.against = (which) <= HUBER    ? element_build                             \
+				   : (which) == KL_DIV ? kl_div_against                            \
+						       : NULL,                                     \
+			.unwanted_against = (which) == KL_DIV ? GIVES_SOFTMAX : GIVES_ANYTHING,    \
 			.unwanted = (which) == BCE_LOGITS || (which) == FOCAL ? GIVES_SIGMOID      \
 									      : GIVES_ANYTHING},   \
 		.option = options,                                                                 \
@@ -401,7 +421,8 @@ const struct op_def ops_loss[] = {
 	LOSS(BCE_LOGITS, "stint.BceWithLogits", "bce-with-logits", binary_build, OPTIONS(NUMBERS("pos_weight", 1), LIST("weight"), REDUCTION),
 		{.in = "a,B a,B" ALL_ROWS, .low = -0.9, .high = 0.9},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "pos_weight=2.5 reduction=sum", .low = -8, .high = 8}),
-	LOSS(KL_DIV, "stint.KlDiv", "kl-div", element_build, OPTIONS(SWITCH("log_target", 0), {.name = "reduction", .words = "mean sum batchmean"}),
+	LOSS(KL_DIV, "stint.KlDiv", "kl-div", kl_div_build, OPTIONS(SWITCH("log_target", 0), {.name = "reduction", .words = "mean sum batchmean"},
+			POSITIVE("temperature", 1, ABOVE_0), REAL("axis", AXIS_AUTO)),
 		{.in = "a,B a,B" ALL_ROWS, .low = 0.1, .high = 0.9},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "reduction=sum log_target=1"},
 		{.in = "4,3 4,3 =[0,0,3,0]", .attr = "reduction=batchmean log_target=1"}),

@@ -212,7 +212,8 @@ int main(int argc, char **argv)
 	put_named(&l, is_loss);
 	puts("\nLosses take `:output=NAME` too, and of [several](commands.md#several-losses) "
 	     "`:name=NAME` and "
-	     "`:target=NAME`. `axis=-1000` stands for PyTorch's rule: axis 1, or "
+	     "`:target=NAME`; some [`:against=NAME`](commands.md#losses)\nin a target's place. "
+	     "`axis=-1000` stands for PyTorch's rule: axis 1, or "
 	     "the "
 	     "last one of an\noutput of rank 3. A `LIST` is one of numbers: [losses]"
 	     "(commands.md#losses).");

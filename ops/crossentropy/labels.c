@@ -16,7 +16,7 @@ int label_axis(const struct tensor *x, double asked)
 	return a < 0 || a >= x->rank || x->numel == 0 || !dtype_is_real(x->dtype) ? -1 : (int)a;
 }
 
-static enum status no_axis(struct graph *g, const struct tensor *x)
+enum status label_no_axis(struct graph *g, const struct tensor *x)
 {
 	return diag_fail(g->diag, ST_INVALID, &(struct where){g->file, x->name, "tensor"},
 		"see --loss cross-entropy:axis=N", "has no class axis for a loss of classes");
@@ -38,7 +38,7 @@ enum status label_target(struct graph *g, const struct tensor *y, int nattr,
 {
 	const struct node given = {.nattr = nattr, .attr = attr};
 	const int axis = label_axis(y, node_float(&given, "axis", AXIS_AUTO));
-	return axis < 0 ? no_axis(g, y) : shape_without(y, axis, type, rank, dim);
+	return axis < 0 ? label_no_axis(g, y) : shape_without(y, axis, type, rank, dim);
 }
 
 enum status same_target(struct graph *g, const struct tensor *y, int nattr, const struct attr *attr,
@@ -149,7 +149,7 @@ enum status label_infer(struct graph *g, struct node *n, int axis, const struct 
 		return node_fail(g, n, NULL, "reduction '%s' is none of mean, sum, none",
 			node_string(n, "reduction", ""));
 	if (axis < 0)
-		return no_axis(g, x);
+		return label_no_axis(g, x);
 	const int64_t rows = x->numel / x->dim[axis];
 	if (dtype_is_real(target->dtype) ? !tensor_same_shape(x, target) : target->numel != rows)
 		return node_fail(g, n, NULL, "has %" PRId64 " %s where there are %" PRId64 " rows",

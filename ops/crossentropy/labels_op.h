@@ -43,6 +43,9 @@ enum status loss_node(struct graph *g, const struct op_def *op, const struct los
  * count, by the option `reduction`. */
 enum status loss_of_terms(
 	struct graph *g, const struct loss_inputs *in, struct tensor *terms, struct tensor **loss);
+/* kl-div of scores against another output's. */
+enum status kl_div_against(struct graph *g, const struct op_def *op, const struct loss_inputs *in,
+	struct tensor **loss);
 /* x as it is computed with in such nodes, in full where --precision stores less: what losses are
  * made of stays real (graph/narrow.c). */
 struct tensor *loss_exact(struct graph *g, struct tensor *x);
@@ -59,6 +62,8 @@ enum status label_build(struct graph *g, const struct op_def *op, const struct l
 
 /* The class axis of scores `x`; -1: there is none. */
 int label_axis(const struct tensor *x, double asked);
+/* Refuses an output for that. */
+enum status label_no_axis(struct graph *g, const struct tensor *x);
 /* loss_target of losses that take labels. */
 enum status label_target(struct graph *g, const struct tensor *y, int nattr,
 	const struct attr *attr, enum dtype *type, int *rank, int64_t *dim);

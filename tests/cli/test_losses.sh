@@ -89,6 +89,40 @@ several 'triplet-margin:output=y;z;v' '' ''
 several 'triplet-margin:swap=1,p=3,margin=0.5' '' ''
 several 'cosine-embedding:output=v;y,margin=-0.9' '--target sign.npy' '--target esign.npy'
 
+# one output against another: no target either; a batch that is not full is one of so many samples
+few() # LOSS BATCH ...: the losses over four samples
+{
+	loss=$1
+	shift
+	expect 0 stint compile b.onnx --loss "$loss" --optimizer sgd:lr=0.1 --portable --batch "$@" -o few
+	expect 0 stint train few --no-save --input few.npy --epochs 3 --log few.log
+	losses few.log >"few.$*" && rm few.log
+}
+make_data x 4 few.npy
+for loss in 'kl-div:output=y,against=v,temperature=2' 'mse:output=z,against=v,detach=0' '0.1*cosine-embedding:output=y,against=v'; do
+	several "$loss" '' ''
+	few "$loss" 8
+	few "$loss" 8 --micro-batch 2
+	few "$loss" 4
+	same few.8 few.4
+	same 'few.8 --micro-batch 2' few.4
+done
+# each sample against all others that there are in its batch, which parts would not have
+for loss in 'infonce:output=y;v,temperature=0.5' 'infonce:output=y,against=v,temperature=2,normalize=0'; do
+	few "$loss" 8
+	few "$loss" 4
+	same few.8 few.4
+	awk 'NR == 1 {a = $1} {b = $1} END {exit !(b < a)}' few.4 || fail "$loss is not trained"
+done
+expect 2 stint compile b.onnx --loss 'infonce:output=y;v' --optimizer sgd --batch 8 --micro-batch 2 -o none
+said 'stint cannot take the loss infonce of a batch in parts'
+expect 2 stint train few --no-save --input few.npy --target sign.npy
+said 'the model takes no target'
+expect 0 stint predict few --input few.npy -o y=y.npy
+# what it is compared with may be inside of the model; it is no output then
+make_model probable p.onnx
+expect 0 stint compile p.onnx --loss mse:output=p,against=e --optimizer sgd --batch 8 --no-build -o inner
+
 # labels in order, padded; in parts, under the smallest budget, in an evaluation whose last batch is not full
 make_model frames f.onnx
 model=f.onnx

@@ -1,7 +1,7 @@
 # Command lines that are refused, and the error that is told: a line each of refused.txt.
 . "$(dirname "$0")/lib.sh"
 
-for model in linear two own_loss dropout root sequence probable frames tokens; do make_model $model $model.onnx; done
+for model in linear two own_loss dropout root sequence probable frames tokens branches; do make_model $model $model.onnx; done
 make_data x 4 x.npy
 make_data label 4 t.npy
 make_data f64 4 reals.npy 3

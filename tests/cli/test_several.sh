@@ -90,6 +90,24 @@ same_log whole.log least.log
 trained sliced --budget min --micro-batch 2
 same_log parts.log sliced.log
 
+# penalties, of an output and of parameters; the latter once a step, whatever the parts, and the same in an evaluation
+losses="$losses --loss 0.1*l1-penalty:output=z,name=sparse --loss 0.01*l2-penalty:parameter=*,name=decay"
+usual "$losses --optimizer sgd:lr=0.05 --batch 8 --portable --threads 1"
+trained whole
+trained parts --micro-batch 2
+same whole.steps parts.steps
+trained least --budget min
+same_log whole.log least.log
+for batch in 8 '8 --micro-batch 2' 22; do
+	# shellcheck disable=SC2086 # words
+	expect 0 stint compile m.onnx --options usual.txt --batch $batch -o scores
+	expect 0 stint eval scores --weights scores/weights.safetensors --input x.npy --target t.npy --target wide.npy --json
+	python3 -c 'import json; print(*("%s %.5g" % x for x in json.load(open("out"))["losses"].items()))' >"scores.$batch"
+done
+same scores.8 scores.22
+same scores.8 'scores.8 --micro-batch 2'
+grep -q 'decay [1-9]' scores.8 || fail "no penalty of parameters"
+
 # what is refused
 no() # MESSAGE OPTION ...
 {

@@ -26,10 +26,12 @@ static double drawn(uint64_t key, int64_t i, const double range[2])
 	return range[0] + (range[1] - range[0]) * case_draw(key, (uint64_t)i);
 }
 
-/* The model's outputs: the parameter, or its parts, axis 0 being gone, or its log-softmax. */
+/* The model's outputs: the parameter, or its parts, axis 0 being gone, which are called a, b and c,
+ * or its log-softmax. */
 static enum status add_outputs(struct trial *t, struct graph *g, struct tensor *x)
 {
 	static const int64_t ones[] = {1, 1, 1};
+	static const char *const name[] = {"a", "b", "c"};
 	const struct known_loss *k = t->known;
 	const struct attr split[] = {ATTR_I("axis", 0), ATTR_IS("split", k->outputs, ones)};
 	struct node *parts = NULL;
@@ -42,6 +44,8 @@ static enum status add_outputs(struct trial *t, struct graph *g, struct tensor *
 			y = graph_op(g, "LogSoftmax", 1, &y, 0, NULL);
 		g->output[g->noutput++] = OP2(
 			g, op_by_role(g->table, ROLE_MUL)->name, y, graph_scalar(g, 1));
+		TRY(g->failed);
+		g->output[i]->name = name[i];
 	}
 	return g->failed;
 }

@@ -35,6 +35,40 @@ def of_outputs(function, **options):
     return lambda x, t: function(*x.unbind(0), *([] if t is None else [t]), **options)
 
 
+def against(function, attached=False, **options):
+    """Of two outputs, through the second of which a gradient passes where it is attached."""
+    def run(x, t):
+        output, other = x.unbind(0)
+        return function(output, other if attached else other.detach(), **options)
+    return run
+
+
+def distilled(output, other, temperature=1.0, axis=1, reduction="batchmean"):
+    """Hinton's, whose gradients do not shrink as the temperature rises."""
+    log, share = F.log_softmax(output / temperature, axis), F.softmax(other / temperature, axis)
+    return temperature**2 * F.kl_div(log, share, reduction=reduction)
+
+
+def alike(output, other, **options):
+    return F.cosine_embedding_loss(output, other, torch.ones(len(output), dtype=torch.float64), **options)
+
+
+def infonce(output, other, temperature=0.07, normalize=True, reduction="mean"):
+    """CLIP's symmetric loss."""
+    if normalize:
+        output, other = F.normalize(output, dim=1), F.normalize(other, dim=1)
+    scores, own = output @ other.T / temperature, torch.arange(len(output))
+    return (F.cross_entropy(scores, own, reduction=reduction) + F.cross_entropy(scores.T, own, reduction=reduction)) / 2
+
+
+def penalty(power, how="batchmean"):
+    """Of one output, or of the parameter, which has the same elements."""
+    def run(x, t):
+        total = x.abs().pow(power).sum()
+        return total / {"batchmean": len(x), "mean": x.numel(), "sum": 1}[how]
+    return run
+
+
 def ctc(batch_first=False, blank=0, timed=False, **options):
     """A row of labels ends before its first that is negative, or the blank."""
     def run(x, t):
@@ -117,6 +151,38 @@ CASES = [
     ("margin-ranking", (4, 5), BIG, SIGNS, BIG, of_outputs(F.margin_ranking_loss)),
     ("margin-ranking:margin=0.7,reduction=sum", (4, 5), BIG, SIGNS, BIG,
      of_outputs(F.margin_ranking_loss, margin=0.7, reduction="sum")),
+    ("mse:output=a,against=b", (4, 5), BIG, NONE, BIG, against(F.mse_loss)),
+    ("mse:output=b,against=a,detach=1,reduction=sum", (4, 5), BIG, NONE, BIG,
+     lambda x, t: F.mse_loss(x[1], x[0].detach(), reduction="sum")),
+    ("mse:output=a,against=b,detach=0", (4, 5), BIG, NONE, BIG, against(F.mse_loss, True)),
+    ("l1:output=a,against=b", (4, 5), BIG, NONE, BIG, against(F.l1_loss)),
+    ("l1:output=a,against=b,detach=false,reduction=sum", (4, 5), BIG, NONE, BIG, against(F.l1_loss, True, reduction="sum")),
+    ("smooth-l1:output=a,against=b,beta=2", (2, 3, 4), BIG, NONE, BIG, against(F.smooth_l1_loss, beta=2.0)),
+    ("smooth-l1:output=a,against=b,beta=2,detach=0", (2, 3, 4), BIG, NONE, BIG, against(F.smooth_l1_loss, True, beta=2.0)),
+    ("huber:output=a,against=b,delta=2", (4, 5), BIG, NONE, BIG, against(F.huber_loss, delta=2.0)),
+    ("huber:output=a,against=b,detach=0", (4, 5), BIG, NONE, BIG, against(F.huber_loss, True)),
+    ("kl-div:output=a,against=b", (4, 5), BIG, NONE, BIG, against(distilled)),
+    ("kl-div:output=a,against=b,temperature=4", (4, 5), BIG, NONE, BIG, against(distilled, temperature=4.0)),
+    ("kl-div:output=a,against=b,temperature=4,detach=0", (4, 5), BIG, NONE, BIG, against(distilled, True, temperature=4.0)),
+    ("kl-div:output=a,against=b,temperature=0.5,reduction=mean,detach=0", (2, 3, 4), BIG, NONE, BIG,
+     against(distilled, True, temperature=0.5, axis=2, reduction="mean")),
+    ("kl-div:output=a,against=b,axis=1,reduction=sum", (2, 3, 4), BIG, NONE, BIG, against(distilled, reduction="sum")),
+    ("kl-div:output=a,against=b,axis=-2,reduction=batchmean", (2, 3, 4), BIG, NONE, BIG, against(distilled)),
+    ("cosine-embedding:output=a,against=b", (6, 3), BIG, NONE, BIG, against(alike)),
+    ("cosine-embedding:output=a,against=b,detach=0,reduction=sum", (6, 3), BIG, NONE, BIG, against(alike, True, reduction="sum")),
+    ("infonce:output=a;b", (6, 3), BIG, NONE, BIG, of_outputs(infonce)),
+    ("infonce:output=b;a,temperature=0.5,reduction=sum", (4, 5), BIG, NONE, BIG,
+     lambda x, t: infonce(x[1], x[0], temperature=0.5, reduction="sum")),
+    ("infonce:output=a,against=b,temperature=0.2", (6, 3), BIG, NONE, BIG, against(infonce, temperature=0.2)),
+    ("infonce:output=a,against=b,detach=0,normalize=0,temperature=2", (4, 5), BIG, NONE, BIG,
+     against(infonce, True, normalize=False, temperature=2.0)),
+    ("l1-penalty", (4, 5), BIG, NONE, BIG, penalty(1)),
+    ("l1-penalty:reduction=sum", (2, 3, 4), BIG, NONE, BIG, penalty(1, "sum")),
+    ("l2-penalty", (2, 3, 4), BIG, NONE, BIG, penalty(2)),
+    ("l2-penalty:reduction=mean", (4, 5), BIG, NONE, BIG, penalty(2, "mean")),
+    ("l2-penalty:output=b,reduction=batchmean", (6,), BIG, NONE, BIG, lambda x, t: penalty(2)(x[1], t)),
+    ("l1-penalty:parameter=x", (4, 5), BIG, NONE, BIG, penalty(1, "sum")),
+    ("0.25*l2-penalty:parameter=*", (2, 3, 4), BIG, NONE, BIG, lambda x, t: 0.25 * penalty(2, "sum")(x, t)),
     ("ctc", (9, 6, 5), BIG, PADDED, (-2, 5), ctc()),
     ("ctc:target_length=2,reduction=sum", (7, 6, 3), BIG, PADDED, (-1, 3), ctc(reduction="sum")),
     ("ctc:batch_first=1,blank=3,target_length=3", (6, 9, 4), BIG, PADDED, (0, 4), ctc(batch_first=True, blank=3)),
@@ -168,7 +234,7 @@ print("""static const struct known_loss {
 } torch_losses[] = {""")
 for spec, shape, xs, kind, ts, function in CASES:
     name = spec.partition(":")[0]
-    n, outputs, log = torch.Size(shape).numel(), OUTPUTS.get(name, 1), name in LOGS
+    n, outputs, log = torch.Size(shape).numel(), 2 if "output=" in spec else OUTPUTS.get(name, 1), name in LOGS
     x = tensor(8, n * outputs, *xs).reshape((outputs, *shape) if outputs > 1 else shape).requires_grad_()
     axis = 1 if "axis=1" in spec or len(shape) == 2 else 2
     t = target(kind, shape, axis, tensor(7, n, *ts), spec)

@@ -2,6 +2,7 @@
 import fnmatch
 import itertools
 import json
+import re
 import struct
 
 import numpy as np
@@ -54,6 +55,14 @@ def ctc(y, target, reduction="mean"):
     return F.ctc_loss(y.transpose(0, 1), target, steps, lengths, reduction=reduction)
 
 
+def penalty(tensors, kind):
+    return sum(t.abs().pow(1 if kind == "l1-penalty" else 2).sum() for t in tensors)
+
+
+def distilled(y, other, temperature):
+    return temperature**2 * F.kl_div(F.log_softmax(y / temperature, 1), F.softmax(other / temperature, 1), reduction="batchmean")
+
+
 def criterion(loss):
     """The PyTorch loss that `stint compile --loss` names."""
     name, _, text = loss.partition(":")
@@ -70,6 +79,12 @@ def criterion(loss):
         return lambda y, target: sigmoid_focal_loss(y, target, reduction="mean")
     if name == "ctc":
         return ctc
+    if name == "kl-div":
+        return lambda y, other: distilled(y, other, float(options["temperature"]))
+    if name == "cosine-embedding":
+        return lambda y, other: F.cosine_embedding_loss(y, other, y.new_ones(len(y)))
+    if name.endswith("-penalty"):
+        return lambda y, target: penalty([y], name) / len(y)
     assert name == "cross-entropy", loss
     weight = options.pop("weight", None)
     for key in ("output", "name", "target"):
@@ -84,17 +99,20 @@ def criterion(loss):
     return cross_entropy
 
 
-def losses_of(loss, names, y, target):
-    """(the sum, {name: before its weight}, {output's name: value}) of one loss's text, or several."""
+def losses_of(loss, names, y, target, parameters):
+    """(the sum, {name: before its weight}, {output's name: value}) of one loss's text, or several; penalties are of all parameters."""
     if isinstance(loss, str):
         return criterion(loss)(y, target), {}, dict.fromkeys(names[:1], y)
     outputs, parts, total = dict(zip(names, y)), {}, 0
     for text in loss:
-        weight, _, plain = text.rpartition("*")
+        weight, plain = re.fullmatch(r"(?:([^:]*)\*)?(.*)", text).groups()
         kind, _, more = plain.partition(":")
         options = {"output": more} if kind == "output" else dict(item.split("=") for item in more.split(","))
         name = options.get("name", more if kind == "output" else kind)
-        parts[name] = criterion(plain)(outputs[options["output"]], target.get(options.get("target", name)))
+        other = outputs[options["against"]] if "against" in options else target.get(options.get("target", name))
+        if "against" in options and options.get("detach") != "0":
+            other = other.detach()
+        parts[name] = penalty(parameters, kind) if "parameter" in options else criterion(plain)(outputs[options["output"]], other)
         total = total + float(weight or 1) * parts[name]
     return total, parts, outputs
 
@@ -124,7 +142,8 @@ def step(model, inputs, target, loss, names, precision):
     try:
         with Double() if wide else torch.autocast("cpu", torch.bfloat16, enabled=precision == "autocast"):
             y = model(*inputs)
-            value, parts, outputs = losses_of(loss, names, each(torch.Tensor.float, y) if precision == "bf16" else y, target)
+            value, parts, outputs = losses_of(loss, names, each(torch.Tensor.float, y) if precision == "bf16" else y, target,
+                                              list(model.parameters()))
         value.backward()
     finally:
         torch.set_default_dtype(torch.float32)

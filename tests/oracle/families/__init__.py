@@ -23,6 +23,7 @@ COMMITTED = {
     "densenet121": ("old",),
     "diffusion_unet": ("raw",),
     "dinov3_vit": ("new", "old"),
+    "distilled": ("new",),
     "efficientnet_b0": ("raw",),
     "efficientvim": ("old",),
     "fcn_resnet50": ("old",),
