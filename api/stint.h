@@ -251,9 +251,10 @@ STINT_PUBLIC int stint_trainer_backward(struct stint_trainer *t, double rate, do
  * depends on it), both of value's type and shape. 0: there are no more, or none now. */
 STINT_PUBLIC int stint_trainer_outside(
 	const struct stint_trainer *t, size_t index, struct stint_array *value, void **gradient);
-/* The gradients that a training step leaves, by index from 0: by parameters (--optimizer none) and by
- * inputs (--input-gradient), of whose names, kinds, types and shapes they are. Each lies in `data`,
- * to be read, until anything is run again; NULL: nothing was trained since. 0: there are no more. */
+/* The gradients that a training step leaves, by index from 0: by parameters (--optimizer none) and
+ * by inputs (--input-gradient), of whose names, kinds, types and shapes they are. Each lies in
+ * `data`, to be read, until anything is run again; NULL: nothing was trained since. 0: there are no
+ * more. */
 STINT_PUBLIC int stint_trainer_gradient(
 	const struct stint_trainer *t, size_t index, struct stint_array *out);
 /* The model as it answers when it is not trained, and the loss of the first `rows` rows (0: all).

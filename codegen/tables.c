@@ -370,29 +370,35 @@ static void print_outside(const struct schedule *s, struct text *t)
 	text_puts(t, "};\n");
 }
 
-static bool keeps_gradient(const struct schedule *s, int step)
+/* What keeps a resident's gradient; NULL: nothing. */
+static const struct call *keeper(const struct schedule *s, int resident)
 {
-	return s->call[step].node.op->role == ROLE_KEEP_GRADIENT;
+	for (int i = 0; i < s->plan->nstep; i++)
+		if (s->call[i].updates == resident &&
+			s->call[i].node.op->role == ROLE_KEEP_GRADIENT)
+			return &s->call[i];
+	return NULL;
 }
 
 static int count_kept(const struct schedule *s)
 {
 	int n = 0;
-	for (int i = 0; s && i < s->plan->nstep; i++)
-		n += keeps_gradient(s, i);
+	for (int i = 0; s && i < s->nresident; i++)
+		n += keeper(s, i) != NULL;
 	return n;
 }
 
-/* resident, offset */
+/* resident, offset; whatever the plan, in the residents' order */
 static void print_kept(const struct schedule *s, struct text *t)
 {
 	if (!count_kept(s))
 		return;
 	text_puts(t, "\nstatic const struct stint_kept kept_gradients[] = {\n");
-	for (int i = 0; i < s->plan->nstep; i++)
-		if (keeps_gradient(s, i))
-			text_add(t, "\t{%d, %s},\n", s->call[i].updates,
-				s->place[s->call[i].out[0]].name);
+	for (int i = 0; i < s->nresident; i++) {
+		const struct call *c = keeper(s, i);
+		if (c)
+			text_add(t, "\t{%d, %s},\n", i, s->place[c->out[0]].name);
+	}
 	text_puts(t, "};\n");
 }
 

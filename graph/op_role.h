@@ -76,8 +76,8 @@ enum op_role {
 		       what stands for the piece, what will be in that, and it */
 	ROLE_PIECE, /* a gradient, and the parameter that it is of, which is not read; from, count:
 		       so many of its elements */
-	ROLE_KEEP_GRADIENT, /* a parameter or an input, which is not read, and its gradient: that, which
-			       stays until the next step */
+	ROLE_KEEP_GRADIENT, /* a parameter or an input, which is not read, and its gradient: that,
+			       which stays until the next step */
 	ROLE_OUTSIDE, /* outputs of the model: a loss that the caller computes of them, a scalar,
 			 and its gradients by each of them */
 	ROLE_LOOP,    /* param is a struct loop (graph/loop.h): the turns of a loop... */

@@ -150,7 +150,7 @@ struct stint_model {
 	const struct stint_outside *outside; /* NULL: the loss is the step's own */
 	size_t outside_loss;
 	int nkept;
-	const struct stint_kept *kept; /* as the backward pass makes them */
+	const struct stint_kept *kept; /* in the residents' order */
 	int npiece;
 	const struct stint_piece *piece;
 	/* Of a step that has tensors in a file: the folder where it makes it, how many bytes these

@@ -4,10 +4,7 @@
 
 static enum status kept_infer(struct graph *g, struct node *n)
 {
-	const struct tensor *x = n->in[GRAD];
-	if (x->numel != n->in[PARAM]->numel)
-		return node_fail(g, n, NULL, "its gradient has another size");
-	TRY(data_output(g, n, 0, x->dtype, x->rank, x->dim));
+	TRY(data_infer_like_second(g, n));
 	n->out[0]->is_gradient = true;
 	return ST_OK;
 }

@@ -37,6 +37,7 @@ compiled() # DIR OPTION...
 }
 for dir in dir dir2 dir3; do compiled $dir linear.onnx --loss cross-entropy; done
 compiled forward linear.onnx --loss none
+expect 0 stint compile linear.onnx --loss cross-entropy --portable --optimizer none --batch 4 -o left
 compiled alone linear.onnx --loss cross-entropy --no-outputs
 compiled adapted linear.onnx --loss cross-entropy --lora r=2
 compiled averaged linear.onnx --loss cross-entropy --ema 0.9

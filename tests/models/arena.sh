@@ -15,7 +15,7 @@ compile() { # NAME MODEL OPTION...
 	name=$1 model=$2
 	shift 2
 	"$stint" compile "$source/examples/models/$model.onnx" --effort 0.05 --batch 4 --loss cross-entropy --threads 2 \
-		--optimizer adamw:lr=0.001 "$@" -o "$work/$name" >"$work/$name.log" 2>&1 ||
+		--optimizer "${optimizer:-adamw:lr=0.001}" "$@" -o "$work/$name" >"$work/$name.log" 2>&1 ||
 		{ cat "$work/$name.log"; die "$model does not compile"; }
 }
 
@@ -72,6 +72,24 @@ debug) # AddressSanitizer sees no read of dead bytes, and the debug build has th
 	STEP_CFLAGS='-O1 -g -fsanitize=address'
 	product debug.out "-fsanitize=address $(define '' debug "$model")" debug
 	cmp "$work/normal.out" "$work/debug.out" || die "other bits with --debug-arena"
+	;;
+kept) # gradients of parameters and the input: inside the arena, the same bits at each budget, and no dead byte is read
+	model=$1 optimizer=none
+	shift
+	set -- "$@" --input-gradient image --no-build
+	compile first "$model" "$@"
+	kept="-DKEPT=$(grep -c 'stint.KeepGradient' "$work/first/step_train.h")"
+	product first.out "$kept $(define '' first "$model")" first
+	[ "$(wc -c <"$work/first.out")" -gt 100000 ] || die "no gradients were written"
+	for budget in 80% min; do
+		compile small "$model" "$@" --budget $budget
+		product small.out "$kept $(define '' small "$model")" small
+		cmp "$work/first.out" "$work/small.out" || die "other bits within $budget"
+	done
+	compile debug "$model" "$@" --budget min --debug-arena
+	STEP_CFLAGS='-O1 -g -fsanitize=address'
+	product debug.out "$kept -fsanitize=address $(define '' debug "$model")" debug
+	cmp "$work/first.out" "$work/debug.out" || die "other bits with --debug-arena"
 	;;
 two) # two models in one program, each with the bits that it has alone
 	compile one mlp "$@" --no-build

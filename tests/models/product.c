@@ -5,7 +5,8 @@
  * brings the arena itself, trains three steps on made-up data and evaluates, each model in turn,
  * and writes the losses and all stored tensors, as bytes, to OUT. Built with HEADER and MODEL
  * (HEADER2 and MODEL2) defined, and ARENA as the header's constant; with COUNT, allocations are
- * reported and those of a warm step bounded by COUNT bytes each (0: there must be none). Exit 1
+ * reported and those of a warm step bounded by COUNT bytes each (0: there must be none); with KEPT,
+ * steps leave so many gradients, which are written too, and parameters are updated here. Exit 1
  * when a check fails.
  */
 #include <math.h>
@@ -85,6 +86,28 @@ static int feed(struct product *p)
 	return 0;
 }
 
+#ifdef KEPT
+/* Plain SGD on the gradients that the step has left. */
+static int update(struct product *p, FILE *out)
+{
+	const struct stint_model *m = p->model;
+	if (check(m->nkept == KEPT, m->name, "another number of gradients"))
+		return 1;
+	for (int i = 0; i < m->nkept; i++) {
+		const struct stint_tensor *t = &m->resident[m->kept[i].resident];
+		const float *g = stint_gradient(p->step, t->name);
+		float *x = stint_at(p->step, t->name);
+		if (check(g && t->dtype == STINT_F32, t->name, "has no gradient"))
+			return 1;
+		fwrite(t->name, 1, strlen(t->name), out);
+		fwrite(g, 1, t->bytes, out);
+		for (size_t k = 0; t->trainable && k < t->bytes / sizeof *x; k++)
+			x[k] -= 0.01f * g[k];
+	}
+	return 0;
+}
+#endif
+
 static int train(struct product *p, FILE *out)
 {
 	double loss, before = INFINITY;
@@ -103,6 +126,10 @@ static int train(struct product *p, FILE *out)
 #endif
 		loss = stint_loss(p->step);
 		fwrite(&loss, sizeof loss, 1, out);
+#ifdef KEPT
+		if (update(p, out))
+			return 1;
+#endif
 		if (check(isfinite(loss) && loss < 2 * before, p->model->name, "does not train"))
 			return 1;
 		before = loss;
@@ -114,6 +141,11 @@ static int evaluate(struct product *p, FILE *out)
 {
 	if (stint_eval(p->step, 0))
 		return check(0, p->model->name, stint_message(p->step));
+#ifdef KEPT
+	const char *name = p->model->resident[p->model->kept[0].resident].name;
+	if (check(!stint_gradient(p->step, name), name, "has a gradient after an evaluation"))
+		return 1;
+#endif
 	double loss = stint_loss(p->step);
 	fwrite(&loss, sizeof loss, 1, out);
 	printf("%s: evaluates to %.9g\n", p->model->name, loss);
