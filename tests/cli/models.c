@@ -76,6 +76,16 @@ static void fixed(struct model_test *t)
 	model_output(t, "y");
 }
 
+/* linear, whose samples are seen four in a row. */
+static void viewed(struct model_test *t)
+{
+	static const int64_t shape[] = {-1, 12};
+	linear(t);
+	model_raw(model_tensor(t, "rows", TENSOR_TYPE(INT64), "2"), shape, sizeof shape);
+	model_node(t, "Reshape", "view", "y,rows", "z");
+	t->graph.output[0]->name = arena_strdup(t->arena, "z");
+}
+
 /* An input decides: y = flag ? x w : x v */
 static void choice(struct model_test *t)
 {
@@ -769,16 +779,16 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 	static const struct {
 		const char *name;
 		void (*make)(struct model_test *t);
-	} made[] = {{"linear", linear}, {"fixed", fixed}, {"merged", merged}, {"choice", choice},
-		{"dropout", dropout}, {"two", two}, {"branches", branches}, {"frames", frames},
-		{"probable", probable}, {"shared", shared}, {"single", single}, {"scaled", scaled},
-		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
-		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
-		{"large", large}, {"learned", learned}, {"negative", negative}, {"old", old},
-		{"snake", snake}, {"root", root}, {"masked", masked}, {"outside", outside},
-		{"beside", beside}, {"twice", twice}, {"vast", vast}, {"tokens", tokens},
-		{"sequence", sequence}, {"sentence", sentence}, {"readers", readers},
-		{"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
+	} made[] = {{"linear", linear}, {"fixed", fixed}, {"viewed", viewed}, {"merged", merged},
+		{"choice", choice}, {"dropout", dropout}, {"two", two}, {"branches", branches},
+		{"frames", frames}, {"probable", probable}, {"shared", shared}, {"single", single},
+		{"scaled", scaled}, {"gather", gather}, {"own_loss", own_loss},
+		{"unsupported", unsupported}, {"mismatch", mismatch}, {"cycle", cycle},
+		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
+		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
+		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"twice", twice},
+		{"vast", vast}, {"tokens", tokens}, {"sequence", sequence}, {"sentence", sentence},
+		{"readers", readers}, {"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;
