@@ -226,6 +226,9 @@ static enum status prepare(struct training *t)
 			held ? &o->target : &o->eval_target, &t->held, &t->eval, t->diag));
 		TRY(evaluation_start(
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
+		if (t->ranks.rank == 0)
+			feed_tell_filled(&t->eval, "what is told of held-out data",
+				t->l.model->whole_batch, t->diag);
 		t->evaluation.ranks = &t->ranks;
 		t->evaluation.lengths = &t->lengths;
 	}

@@ -116,6 +116,20 @@ enum status feed_wants_samples(const struct feed *f, struct diag *d)
 					    "there are no samples");
 }
 
+void feed_tell_filled(const struct feed *f, const char *what, const char *why, struct diag *d)
+{
+	const int64_t left = f->samples % feed_evaluated(f);
+	char hint[96];
+	snprintf(hint, sizeof hint,
+		"a step compiled with a --batch that divides %" PRId64 " has whole batches alone",
+		f->samples);
+	if (left && why)
+		diag_warn(d, &(struct where){.file = f->l->model->name}, hint,
+			"the last %" PRId64 " of %" PRId64 " samples are no whole batch of %" PRId64
+			": it is filled up with the last one again, and %s may depend on that: %s",
+			left, f->samples, feed_evaluated(f), what, why);
+}
+
 bool feed_sums_loss(const struct stint_loss_term *loss)
 {
 	const struct stint_loss_option *how = load_loss_option(loss, "reduction");

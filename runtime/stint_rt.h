@@ -53,6 +53,8 @@ struct stint_output {
 	int dtype, rank;
 	const int64_t *dim;
 	size_t bytes, offset;
+	/* Why rows of it may depend on what a batch is filled up with; NULL: none does. */
+	const char *whole_batch;
 };
 
 /* What a caller computes of a step whose loss is not its own (--loss outside:NAME): the loss's
@@ -158,7 +160,7 @@ struct stint_model {
 	int (*eval)(stint_step *s, const struct stint_probe *probe);
 };
 
-enum { STINT_RT_VERSION = 19 };
+enum { STINT_RT_VERSION = 20 };
 
 /* Sets up a step in `arena` (model->arena_bytes at model->alignment; NULL: allocated and
  * pre-faulted here). A GPU's step takes the first device that the driver shows, and `arena` is

@@ -66,14 +66,24 @@ static void learned(struct model_test *t)
 	model_output(t, "y");
 }
 
-/* linear, of what weighs the two samples of a batch against each other: there are no others. */
-static void fixed(struct model_test *t)
+/* linear, of what weighs the samples of a batch against each other; fixed: those two. */
+static void weighed_of(struct model_test *t, const char *shape)
 {
-	model_input(t, "x", FLOAT_TYPE, "2,4");
+	model_input(t, "x", FLOAT_TYPE, shape);
 	weights(t, "w", "4,3", 12);
 	model_int(t, model_node(t, "Softmax", "weigh", "x", "p"), "axis", 0);
 	model_node(t, "MatMul", "fc", "p,w", "y");
 	model_output(t, "y");
+}
+
+static void fixed(struct model_test *t)
+{
+	weighed_of(t, "2,4");
+}
+
+static void weighed(struct model_test *t)
+{
+	weighed_of(t, "N,4");
 }
 
 /* linear, whose samples are seen four in a row. */
@@ -779,16 +789,17 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 	static const struct {
 		const char *name;
 		void (*make)(struct model_test *t);
-	} made[] = {{"linear", linear}, {"fixed", fixed}, {"viewed", viewed}, {"merged", merged},
-		{"choice", choice}, {"dropout", dropout}, {"two", two}, {"branches", branches},
-		{"frames", frames}, {"probable", probable}, {"shared", shared}, {"single", single},
-		{"scaled", scaled}, {"gather", gather}, {"own_loss", own_loss},
-		{"unsupported", unsupported}, {"mismatch", mismatch}, {"cycle", cycle},
-		{"missing", missing}, {"huge", huge}, {"large", large}, {"learned", learned},
-		{"negative", negative}, {"old", old}, {"snake", snake}, {"root", root},
-		{"masked", masked}, {"outside", outside}, {"beside", beside}, {"twice", twice},
-		{"vast", vast}, {"tokens", tokens}, {"sequence", sequence}, {"sentence", sentence},
-		{"readers", readers}, {"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
+	} made[] = {{"linear", linear}, {"fixed", fixed}, {"viewed", viewed}, {"weighed", weighed},
+		{"merged", merged}, {"choice", choice}, {"dropout", dropout}, {"two", two},
+		{"branches", branches}, {"frames", frames}, {"probable", probable},
+		{"shared", shared}, {"single", single}, {"scaled", scaled}, {"gather", gather},
+		{"own_loss", own_loss}, {"unsupported", unsupported}, {"mismatch", mismatch},
+		{"cycle", cycle}, {"missing", missing}, {"huge", huge}, {"large", large},
+		{"learned", learned}, {"negative", negative}, {"old", old}, {"snake", snake},
+		{"root", root}, {"masked", masked}, {"outside", outside}, {"beside", beside},
+		{"twice", twice}, {"vast", vast}, {"tokens", tokens}, {"sequence", sequence},
+		{"sentence", sentence}, {"readers", readers}, {"pixels", pixels},
+		{"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 make_model root root.onnx
-for model in linear merged dropout fixed viewed choice two branches gather tokens sequence probable own_loss shared scaled beside masked learned; do
+for model in linear merged dropout fixed viewed weighed choice two branches gather tokens sequence probable own_loss shared scaled beside masked learned; do
 	make_model $model $model.onnx
 done
 make_model dequantize bytes.onnx
@@ -57,6 +57,7 @@ expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 
 expect 0 stint bench one --steps 2 --costs-out costs.json
 cp "$SOURCE/tests/models/branches/mean/model.onnx" mean.onnx
 cp "$SOURCE/tests/models/branches/again/model.onnx" again.onnx
+compiled weighed weighed.onnx --loss none
 make_data x 4 four.npy
 make_data label 4 four.t.npy
 echo "batch 4" >options.txt
