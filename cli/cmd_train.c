@@ -222,6 +222,7 @@ static enum status prepare(struct training *t)
 		t->held = t->data;
 		t->held.augment = NULL;
 		t->held.held = held;
+		t->held.with = held ? &t->train : NULL;
 		TRY(feed_open(t->arena, &t->l, held ? &o->input : &o->eval_input,
 			held ? &o->target : &o->eval_target, &t->held, &t->eval, t->diag));
 		TRY(evaluation_start(

@@ -222,6 +222,16 @@ static enum status data_fail(
 		named ? message + n + 2 : message);
 }
 
+static int open_source(
+	const struct feed *f, const char *path, struct dataset *out, char message[256])
+{
+	const struct feed *with = f->o->with;
+	for (int i = 0; with && i < with->n; i++)
+		if (!strcmp(with->bound[i].data.path, path))
+			return dataset_again(out, &with->bound[i].data, message);
+	return dataset_open(out, path, message);
+}
+
 static enum status bind(
 	struct arena *a, struct feed *f, int resident, const char *text, struct diag *d)
 {
@@ -239,7 +249,7 @@ static enum status bind(
 	TRY(columns_source(a, f->o, t, &path, &trained, d));
 	const int bound = f->n;
 	struct dataset *data = &f->bound[bound].data;
-	if (dataset_open(data, path, message)) {
+	if (open_source(f, path, data, message)) {
 		return data_fail(d, is_file(path) ? ST_INVALID : ST_IO, path,
 			data_form_hint(a, path), message);
 	}
