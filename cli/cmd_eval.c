@@ -315,6 +315,8 @@ static enum status eval_loaded(struct arena *a, const struct eval_args *o, const
 					       : NULL;
 	TRY(class_names_split(a, classes, &names, d));
 	e.ranks = r;
+	if (r->rank == 0)
+		feed_tell_filled(f, "the result", l->model->whole_batch, d);
 	interrupt_listen();
 	TRY(evaluate(&e, d));
 	if (e.stopped)

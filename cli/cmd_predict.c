@@ -90,6 +90,7 @@ static enum status predict(struct prediction *p, const struct predict_args *o)
 	if (!o->out.n)
 		TRY(sinks_add(&p->sinks, "-"));
 	TRY(sinks_open(&p->sinks));
+	sinks_tell_filled(&p->sinks);
 	interrupt_listen();
 	TRY(batches(p));
 	return sinks_end(&p->sinks);

@@ -238,10 +238,14 @@ static enum status prepare(struct training *t)
 		t->held = t->data;
 		t->held.augment = NULL;
 		t->held.held = held;
+		t->held.with = held ? &t->train : NULL;
 		TRY(feed_open(t->arena, &t->l, held ? &o->input : &o->eval_input,
 			held ? &o->target : &o->eval_target, &t->held, &t->eval, t->diag));
 		TRY(evaluation_start(
 			t->arena, &t->l, &t->eval, &o->metric, &t->evaluation, t->diag));
+		if (t->ranks.rank == 0)
+			feed_tell_filled(&t->eval, "what is told of held-out data",
+				t->l.model->whole_batch, t->diag);
 		t->evaluation.ranks = &t->ranks;
 		t->evaluation.lengths = &t->lengths;
 	}

@@ -7,6 +7,8 @@
 #include "base/base.h"
 #include "data/dataset.h"
 
+struct feed;
+
 struct data_options {
 	char *scale, *shift; /* as given; NULL: not */
 	char *skip_bad;      /* what --skip-bad says, "" for nothing; NULL: not given */
@@ -14,6 +16,8 @@ struct data_options {
 	char *augment;       /* words of pictures' settings that stand for chance; NULL: none */
 	char *hold_out;      /* so many samples, or a share of them (cli/hold_out.h); NULL: none */
 	bool held;           /* read these, and not all others */
+	/* A feed that has opened the same files, which are not opened again; NULL: none. */
+	const struct feed *with;
 	/* The same as values were trained, of this file; NULL: not known. */
 	const char *trained;
 	int trained_resize, trained_crop;

@@ -116,6 +116,20 @@ enum status feed_wants_samples(const struct feed *f, struct diag *d)
 					    "there are no samples");
 }
 
+void feed_tell_filled(const struct feed *f, const char *what, const char *why, struct diag *d)
+{
+	const int64_t left = f->samples % feed_evaluated(f);
+	char hint[96];
+	snprintf(hint, sizeof hint,
+		"a step compiled with a --batch that divides %" PRId64 " has whole batches alone",
+		f->samples);
+	if (left && why)
+		diag_warn(d, &(struct where){.file = f->l->model->name}, hint,
+			"the last %" PRId64 " of %" PRId64 " samples are no whole batch of %" PRId64
+			": it is filled up with the last one again, and %s may depend on that: %s",
+			left, f->samples, feed_evaluated(f), what, why);
+}
+
 bool feed_sums_loss(const struct stint_loss_term *loss)
 {
 	const struct stint_loss_option *how = load_loss_option(loss, "reduction");
@@ -208,6 +222,16 @@ static enum status data_fail(
 		named ? message + n + 2 : message);
 }
 
+static int open_source(
+	const struct feed *f, const char *path, struct dataset *out, char message[256])
+{
+	const struct feed *with = f->o->with;
+	for (int i = 0; with && i < with->n; i++)
+		if (!strcmp(with->bound[i].data.path, path))
+			return dataset_again(out, &with->bound[i].data, message);
+	return dataset_open(out, path, message);
+}
+
 static enum status bind(
 	struct arena *a, struct feed *f, int resident, const char *text, struct diag *d)
 {
@@ -225,7 +249,7 @@ static enum status bind(
 	TRY(columns_source(a, f->o, t, &path, &trained, d));
 	const int bound = f->n;
 	struct dataset *data = &f->bound[bound].data;
-	if (dataset_open(data, path, message)) {
+	if (open_source(f, path, data, message)) {
 		return data_fail(d, is_file(path) ? ST_INVALID : ST_IO, path,
 			data_form_hint(a, path), message);
 	}

@@ -65,6 +65,9 @@ enum status feed_open(struct arena *a, const struct loaded *l, const struct arg_
 	const struct arg_list *targets, const struct data_options *o, struct feed *out,
 	struct diag *d);
 void feed_close(struct feed *f);
+/* Warns where the last samples of an evaluation do not fill its batch, in which `what` depends on
+ * others: `why`. NULL: it does not. */
+void feed_tell_filled(const struct feed *f, const char *what, const char *why, struct diag *d);
 /* Fails where the files hold none. */
 enum status feed_wants_samples(const struct feed *f, struct diag *d);
 

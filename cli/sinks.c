@@ -294,6 +294,15 @@ static enum status put_answers(struct sinks *p, struct sink *s, int64_t from, in
 	return ST_OK;
 }
 
+void sinks_tell_filled(const struct sinks *p)
+{
+	const char *why = NULL;
+	for (int k = 0; k < p->n; k++)
+		for (int i = 0; i < p->sink[k].n && !why; i++)
+			why = p->l->model->output[p->sink[k].output[i]].whole_batch;
+	feed_tell_filled(p->f, "answers", why, p->d);
+}
+
 enum status sinks_put(struct sinks *p, int64_t from, int64_t n)
 {
 	for (int k = 0; k < p->n; k++) {

@@ -46,6 +46,8 @@ struct sinks {
 /* "[NAME=]FILE": one output, or all that have an axis of samples. */
 enum status sinks_add(struct sinks *p, const char *text);
 enum status sinks_open(struct sinks *p);
+/* Warns of answers that depend on what the last batch is filled up with. */
+void sinks_tell_filled(const struct sinks *p);
 /* The first `n` samples of a batch, which are samples `from` on; f->why says which are bad. */
 enum status sinks_put(struct sinks *p, int64_t from, int64_t n);
 /* All get their names, and what was written is told, where standard output is free for that. */

@@ -112,8 +112,9 @@ static void print_next(const struct schedule *s, struct text *t)
 	text_puts(t, "\t{-1, 0},\n};\n");
 }
 
-/* name, dtype, rank, dim, bytes, offset */
-static void print_outputs(const struct schedule *eval, struct text *t)
+/* name, dtype, rank, dim, bytes, offset, whole_batch */
+static void print_outputs(
+	const struct schedule *eval, const char *const *whole_batch, struct text *t)
 {
 	const struct graph *g = eval->gp->graph;
 	if (g->noutput == 0)
@@ -125,8 +126,9 @@ static void print_outputs(const struct schedule *eval, struct text *t)
 		text_literal(t, g->output[i]->name);
 		text_puts(t, ", ");
 		print_shape(g->output[i], t);
-		text_add(t, ", %" PRId64 ", %s},\n", tensor_bytes(g->output[i]),
-			eval->place[b].name);
+		text_add(t, ", %" PRId64 ", %s, ", tensor_bytes(g->output[i]), eval->place[b].name);
+		text_literal(t, whole_batch ? whole_batch[i] : NULL);
+		text_puts(t, "},\n");
 	}
 	text_puts(t, "};\n");
 }
@@ -510,7 +512,7 @@ void print_tables(const struct schedule *train, const struct schedule *eval,
 	print_pieces(train ? train : eval, t);
 	if (eval->gp->graph->target->cuda)
 		print_next(train ? train : eval, t);
-	print_outputs(eval, t);
+	print_outputs(eval, in->whole_output, t);
 	print_outside(train, t);
 	print_kept(train, t);
 	print_library(ks, t);

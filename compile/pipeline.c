@@ -499,8 +499,8 @@ enum status pipeline_texts(
 	const struct target *t = &p->target;
 	const char *file = strrchr(o->model, '/');
 	char identity[96];
-	const char *whole_batch;
-	TRY(short_batch_find(p, &whole_batch));
+	struct short_batch whole;
+	TRY(short_batch_find(p, &whole));
 	const struct codegen_input in = {.name = p->name,
 		.model_file = file ? file + 1 : o->model,
 		.train = p->train_problem,
@@ -519,7 +519,8 @@ enum status pipeline_texts(
 		.lr = p->optimizer.lr,
 		.shards = (int)p->parts.shards,
 		.ranks = (int)o->ranks,
-		.whole_batch = whole_batch,
+		.whole_batch = whole.training,
+		.whole_output = whole.output,
 		.disk_folder = o->disk.folder,
 		.beside = p->longest != NULL,
 		.debug_arena = o->debug_arena != 0};

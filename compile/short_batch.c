@@ -1,5 +1,7 @@
 #include "compile/short_batch.h"
 
+#include <string.h>
+
 enum { TIMES = 2 }; /* so many times the samples has the second import */
 
 struct look {
@@ -64,44 +66,81 @@ static bool losses_count(const struct look *l, const struct loss_list *losses)
 	return all;
 }
 
+/* What keeps these outputs from standing beside samples that do not count; NULL: nothing. */
 static enum status reason(
-	struct arena *a, struct look *l, const struct loss_list *losses, const char **why)
+	struct arena *a, struct look *l, int n, struct tensor *const *output, const char **why)
 {
 	struct graph_mixed mixed = {0};
-	const bool alike = l->apart.alike;
-	if (alike)
-		TRY(graph_mixed(&l->apart, l->noutput, l->output, &mixed));
-	if (alike && !mixed.tensor && !mixed.node && losses_count(l, losses))
+	*why = NULL;
+	if (l->apart.alike)
+		TRY(graph_mixed(&l->apart, n, output, &mixed));
+	if (l->apart.alike && !mixed.tensor && !mixed.node)
 		return ST_OK;
-	if (!alike)
+	if (!l->apart.alike)
 		*why = "the model's nodes depend on the size of its batch";
 	else if (mixed.tensor)
 		*why = arena_printf(
 			a, "the first axis of '%s' does not count samples", mixed.tensor->name);
-	else if (mixed.node)
+	else
 		*why = arena_printf(a, "'%s' (%s) takes the samples of a batch together",
 			mixed.node->name, mixed.node->op->name);
-	else
-		*why = "the first axis of what the loss reads does not count samples";
 	return *why ? ST_OK : diag_nomem(&l->quiet);
 }
 
-enum status short_batch_find(const struct pipeline *p, const char **why)
+static enum status of_training(
+	struct arena *a, struct look *l, const struct loss_list *losses, const char **why)
+{
+	TRY(reason(a, l, l->noutput, l->output, why));
+	if (!*why && !losses_count(l, losses))
+		*why = "the first axis of what the loss reads does not count samples";
+	return ST_OK;
+}
+
+/* Outputs of the evaluation have their names in the file. */
+static enum status of_outputs(
+	struct arena *a, struct look *l, const struct graph *eval, const char **why)
+{
+	for (int i = 0; i < l->whole->noutput; i++) {
+		struct tensor *y = l->whole->output[i];
+		for (int k = 0; y && k < eval->noutput; k++)
+			if (!strcmp(eval->output[k]->name, y->name) && y->rank > 0 &&
+				y->dim[0] == graph_rows(l->whole))
+				TRY(reason(a, l, 1, &y, &why[k]));
+	}
+	return ST_OK;
+}
+
+static const char fixed[] =
+	"its batch axis is fixed: compiled with --batch from a model that has a "
+	"dynamic one, a step takes fewer";
+
+static enum status look(const struct pipeline *p, struct look *l, struct short_batch *out)
+{
+	const struct graph *eval = p->eval_problem.graph;
+	enum status st = read_both(l, p);
+	if (st == ST_OK && p->train)
+		st = of_training(p->arena, l, &p->losses, &out->training);
+	else if (p->train)
+		out->training = fixed;
+	if (st == ST_OK)
+		return of_outputs(p->arena, l, eval, out->output);
+	for (int k = 0; k < eval->noutput; k++)
+		out->output[k] = fixed;
+	return ST_OK;
+}
+
+enum status short_batch_find(const struct pipeline *p, struct short_batch *out)
 {
 	struct look l = {.reading = *p};
-	*why = NULL;
-	if (!p->train || graph_rows(p->imported) * p->parts.shards < 2)
+	*out = (struct short_batch){0};
+	if (graph_rows(p->imported) * p->parts.shards < 2)
 		return ST_OK;
+	out->output = ARENA_ARRAY(p->arena, const char *, p->eval_problem.graph->noutput + 1);
 	l.reading.arena = arena_new();
-	if (!l.reading.arena)
-		return diag_nomem(p->diag);
-	enum status st = read_both(&l, p);
-	if (st == ST_OK)
-		st = reason(p->arena, &l, &p->losses, why);
-	else if (!l.quiet.out_of_memory)
-		*why = "its batch axis is fixed: compiled with --batch from a model that has a "
-		       "dynamic "
-		       "one, a step takes fewer";
+	if (!l.reading.arena || !out->output)
+		l.quiet.out_of_memory = true;
+	else
+		(void)look(p, &l, out);
 	arena_free(l.reading.arena);
 	return l.quiet.out_of_memory ? diag_nomem(p->diag) : ST_OK;
 }

@@ -7,8 +7,16 @@
 
 #include "compile/pipeline.h"
 
-/* *why: what a training step wants its whole batch for, to follow "...: "; NULL: it does not.
- * Requires the training graph; reads the model for twice the samples. */
-enum status short_batch_find(const struct pipeline *p, const char **why);
+/* What the whole batch is wanted for, to follow "...: "; NULL: it is not. */
+struct short_batch {
+	const char *training;
+	/* By output of the evaluation: of those that are as long as the batch, what makes a row
+	 * depend on others. NULL: there are none. */
+	const char **output;
+};
+
+/* Requires the evaluation's graph, and the training's where there is one; reads the model for twice
+ * the samples. */
+enum status short_batch_find(const struct pipeline *p, struct short_batch *out);
 
 #endif

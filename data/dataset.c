@@ -128,16 +128,21 @@ static int64_t block_rows(const struct dataset *d)
 	return bytes > 0 && bytes < DATASET_BLOCK ? DATASET_BLOCK / bytes : 1;
 }
 
-int dataset_open(struct dataset *out, const char *path, char message[256])
+/* Opens `path` or, of the kind that this is, what `like` has opened (NULL: nothing). */
+static int open_as(
+	struct dataset *out, const char *path, const struct dataset *like, char message[256])
 {
 	const char *rest;
 	memset(out, 0, sizeof *out);
 	char *copy = strdup(path);
 	if (!copy)
 		return dataset_bad(message, path, "out of memory");
+	if (like)
+		*out = *like;
 	out->path = copy;
+	out->scratch = out->state = NULL;
 	out->kind = dataset_kind_of(path, &rest);
-	int rc = out->kind->open(out, rest, message);
+	int rc = like ? elements_again(out, like, message) : out->kind->open(out, rest, message);
 	if (!rc) {
 		out->scratch = malloc((size_t)block_rows(out) * (size_t)out->row *
 					      (size_t)dataset_width(out->type) +
@@ -148,6 +153,16 @@ int dataset_open(struct dataset *out, const char *path, char message[256])
 	if (rc)
 		dataset_close(out);
 	return rc;
+}
+
+int dataset_open(struct dataset *out, const char *path, char message[256])
+{
+	return open_as(out, path, NULL, message);
+}
+
+int dataset_again(struct dataset *out, const struct dataset *d, char message[256])
+{
+	return open_as(out, d->path, d->kind->close == elements_free ? d : NULL, message);
 }
 
 void dataset_close(struct dataset *d)

@@ -41,6 +41,9 @@ struct dataset {
 /* Opens `path`: see data/kinds.c for what there is. Headers and lengths are checked; samples are
  * read later. */
 int dataset_open(struct dataset *out, const char *path, char message[256]);
+/* The same as `d`, by itself: a source whose samples lie in an open file is not read again, and a
+ * program does not run again. */
+int dataset_again(struct dataset *out, const struct dataset *d, char message[256]);
 /* Such a text: "images:..." and the like, and no file's name. */
 int dataset_is_prefixed(const char *path);
 /* The words that such a text begins with, before a colon, from 0; NULL: there are no more. */

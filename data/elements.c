@@ -1,5 +1,6 @@
 /* Rows that lie one behind the other in a file. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,6 +59,17 @@ void elements_free(struct dataset *d)
 	if (e && e->fd >= 0)
 		(void)close(e->fd);
 	free(e);
+}
+
+int elements_again(struct dataset *d, const struct dataset *like, char message[256])
+{
+	struct elements *e = malloc(sizeof *e);
+	d->state = e;
+	if (!e)
+		return dataset_bad(message, d->path, "out of memory");
+	memcpy(e, like->state, sizeof *e);
+	e->fd = fcntl(e->fd, F_DUPFD_CLOEXEC, 0);
+	return e->fd < 0 ? dataset_bad(message, d->path, "cannot open: %s", strerror(errno)) : 0;
 }
 
 /* Samples first to first + n - 1: of each element of a row, which the file has one behind the

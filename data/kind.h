@@ -64,6 +64,8 @@ int elements_read(const struct dataset *d, const struct elements *e, int64_t fir
 /* Hooks of a kind whose state is such rows, allocated. */
 int elements_all(const struct dataset *d, int64_t first, int64_t n, void *out, char message[256]);
 void elements_free(struct dataset *d);
+/* d->state as that of `like`, of the same file. */
+int elements_again(struct dataset *d, const struct dataset *like, char message[256]);
 /* The same samples in C order: those of `e` stand in Fortran's. A new file takes their place. */
 int elements_turn(struct dataset *d, struct elements *e, char message[256]);
 

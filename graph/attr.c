@@ -99,8 +99,7 @@ enum status node_ints(struct graph *g, const struct node *n, const char *name, i
 		return ST_OK;
 	const struct tensor *t = n->in[input];
 	if (t->role != TR_CONSTANT || t->dtype != DT_I64 || t->rank > 1 || t->numel > 1 << 20)
-		return node_fail(g, n,
-			"stint needs it at compile time; give fixed sizes with --batch and --dim",
+		return node_fail(g, n, graph_unknown_hint(g, t),
 			"input %d (%s) is not a constant list of integers", input, name);
 	*len = (int)t->numel;
 	*v = t->data;

@@ -72,41 +72,12 @@ const struct body *expansion_body(const struct expansion *x, const char *attribu
 	return NULL;
 }
 
-/* An input of the model, no real numbers, that t is computed from; NULL: of none, or of more nodes
- * than are looked at. */
-static const struct tensor *input_behind(const struct tensor *t, int *left)
-{
-	if (t->role == TR_INPUT)
-		return dtype_is_real(t->dtype) && t->rank ? NULL : t;
-	for (int i = 0; t->maker && i < t->maker->nin && (*left)-- > 0; i++) {
-		const struct tensor *in = t->maker->in[i];
-		const struct tensor *x = in ? input_behind(in, left) : NULL;
-		if (x)
-			return x;
-	}
-	return NULL;
-}
-
-const char *expansion_hint(const struct expansion *x, const struct tensor *t)
-{
-	enum { LOOKED_AT = 1000 };
-	int left = LOOKED_AT;
-	const struct tensor *input = t ? input_behind(t, &left) : NULL;
-	if (!input)
-		return "stint resolves control flow when it compiles: export the model so that "
-		       "data do not decide";
-	return arena_printf(x->g->arena,
-		"it comes from the input '%s': where that is the same in every step, --fix "
-		"%s=NUMBERS says what it is",
-		input->name, input->name);
-}
-
 enum status expansion_known(
 	const struct expansion *x, int i, const char *what, const struct tensor **out)
 {
 	const struct tensor *t = x->in[i].kind == VALUE_TENSOR ? x->in[i].tensor : NULL;
 	if (!t || t->role != TR_CONSTANT || t->numel != 1)
-		return node_fail(x->g, x->node, expansion_hint(x, t),
+		return node_fail(x->g, x->node, graph_unknown_hint(x->g, t),
 			"%s '%s' is not known at compile time", what, t ? t->name : "");
 	*out = t;
 	return ST_OK;

@@ -48,9 +48,6 @@ enum status expansion_reserve(const struct expansion *x, int64_t times, int64_t 
 enum status expansion_spend(const struct expansion *x, int64_t nodes);
 /* The body in an attribute; NULL, with a message, when there is none. */
 const struct body *expansion_body(const struct expansion *x, const char *attribute);
-/* What helps where t, which is not known, would have to be: --fix, by the input that it comes from.
- */
-const char *expansion_hint(const struct expansion *x, const struct tensor *t);
 /* Input i, a tensor known at compile time of one element (a condition, a trip count, a position).
  * `what` for the message, which says why it must be known. */
 enum status expansion_known(

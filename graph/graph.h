@@ -285,8 +285,9 @@ struct graph {
 	 * each has a piece of optimizer states and updates that of the parameters. */
 	int64_t ranks;
 	bool pieces;
-	bool partial; /* nodes of the model were left out (import/not_read.c) */
-	bool sliced;  /* parts of it run slice by slice of the batch (graph/slices.h) */
+	const char *resized; /* a weight of another size than in the file (--replace-head); NULL */
+	bool partial;        /* nodes of the model were left out (import/not_read.c) */
+	bool sliced;         /* parts of it run slice by slice of the batch (graph/slices.h) */
 	/* Loops of so many turns or more are one node, where they can be; 0: none is. */
 	int64_t loop_turns;
 	/* Given to nodes as they are added. */

@@ -260,6 +260,12 @@ static inline int op_max_in(const struct op_def *op)
 /* That a node has as many inputs and outputs as its record takes and gives. */
 enum status node_counts(struct graph *g, const struct node *n);
 
+/* A hint where t is wanted when compiling, and is not known then: the input that it is computed
+ * from, which --fix would tell. */
+const char *graph_unknown_hint(struct graph *g, const struct tensor *t);
+/* One where x cannot be seen in the shape that is wanted. */
+const char *graph_view_hint(const struct graph *g, const struct tensor *x);
+
 /* The records by name. NULL when out of memory. */
 struct op_index;
 struct op_index *op_index_new(struct arena *a, const struct op_table *t);

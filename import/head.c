@@ -562,6 +562,7 @@ enum status head_rewrite(struct importer *im)
 	TRY(resize(&h, h.weight, h.axis, numel / h.outputs));
 	if (h.bias)
 		TRY(resize(&h, h.bias, h.bias_axis, numel / h.outputs));
+	im->resized = text_of(h.weight->name);
 	TRY(train(&h, h.weight));
 	TRY(train(&h, h.bias));
 	TRY(set_shapes(&h, output));

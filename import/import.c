@@ -119,6 +119,7 @@ static enum status import_graph(struct importer *im)
 	im->top.opset = (int)opset;
 	TRY(layers_rewrite(im));
 	TRY(initializers_rewrite(im));
+	im->g->resized = im->resized;
 	TRY(functions_read(im));
 	TRY(block_main(im, &b));
 	TRY(block_ready(im, &im->top, b));

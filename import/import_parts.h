@@ -242,6 +242,7 @@ struct importer {
 	struct left_reason *left_first, **left_end;
 	struct names head;   /* what --replace-head made: trained, whatever else is */
 	const char *headed;  /* an output that --replace-head changes; NULL */
+	const char *resized; /* the weight that it has made of another size; NULL */
 	int headed_axis;     /* which then has as many as it says */
 	int64_t limit, left; /* nodes that calls and bodies make: in all, still */
 	int depth;           /* blocks being built, the model's own not counted */

@@ -52,6 +52,7 @@
 	F(ops_ms_attention) \
 	F(ops_ms_gelu) \
 	F(ops_ms_group) \
+	F(ops_ms_nchwc) \
 	F(ops_ms_norm) \
 	F(ops_ms_product) \
 	F(ops_ms_quantised) \

@@ -7,7 +7,7 @@ enum status by_data_branch(const struct expansion *x, struct tensor *condition,
 {
 	struct graph *g = x->g;
 	if (g->target->cuda)
-		return node_fail(g, x->node, expansion_hint(x, condition),
+		return node_fail(g, x->node, graph_unknown_hint(g, condition),
 			"its condition '%s' is not known when compiling; on a GPU stint has no "
 			"branches yet",
 			condition->name);

@@ -13,8 +13,7 @@ static enum status onehot_infer(struct graph *g, struct node *n)
 	int axis;
 	int64_t dim[RANK_MAX];
 	if (depth && (depth->role != TR_CONSTANT || depth->numel != 1))
-		return node_fail(g, n,
-			"stint needs it at compile time; give fixed sizes with --batch and --dim",
+		return node_fail(g, n, graph_unknown_hint(g, depth),
 			"the depth ('%s') is not a constant number", depth->name);
 	int64_t size = depth ? tensor_int(depth, 0) : node_int(n, "depth", -1);
 	if (size < 0 || !values || values->rank != 1 || values->dim[0] != 2)

@@ -102,9 +102,7 @@ static enum status piece_sizes(struct expansion *x, int64_t whole, int *n, const
 	const struct tensor *split = x->nin > 1 ? x->node->in[1] : NULL;
 	int64_t each = 1;
 	if (split && (split->role != TR_CONSTANT || split->rank > 1 || split->dtype != DT_I64))
-		return node_fail(x->g, x->node,
-			"stint resolves sequences when it compiles; give fixed sizes with --batch "
-			"and --dim",
+		return node_fail(x->g, x->node, graph_unknown_hint(x->g, split),
 			"the sizes of the pieces are not known at compile time");
 	if (split && split->rank == 1) {
 		TRY(expansion_reserve(x, split->numel, 1));

@@ -113,9 +113,7 @@ static enum status range_count(struct graph *g, const struct node *n, int64_t *c
 {
 	for (int i = 0; i < 3; i++)
 		if (n->in[i]->role != TR_CONSTANT || n->in[i]->numel != 1)
-			return node_fail(g, n,
-				"stint needs it at compile time; give fixed sizes with --batch and "
-				"--dim",
+			return node_fail(g, n, graph_unknown_hint(g, n->in[i]),
 				"%s is not a constant scalar",
 				(const char *[]){"start", "limit", "delta"}[i]);
 	if (n->in[0]->dtype == DT_I64) {

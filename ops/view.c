@@ -21,8 +21,8 @@ static enum status view_output(struct graph *g, struct node *n, int rank, const 
 	if (n->out[0]->numel == x->numel)
 		return ST_OK;
 	char a[200], b[200];
-	return node_fail(g, n, "a batch size fixed by the exporter? give --batch its value",
-		"cannot view %s as %s", tensor_shape_text(x, a), tensor_shape_text(n->out[0], b));
+	return node_fail(g, n, graph_view_hint(g, x), "cannot view %s as %s",
+		tensor_shape_text(x, a), tensor_shape_text(n->out[0], b));
 }
 
 static enum status shape_for(
@@ -55,7 +55,7 @@ static enum status shape_for(
 		return ST_OK;
 	if (known == 0 || x->numel % known) {
 		char text[200];
-		return node_fail(g, n, "a batch size fixed by the exporter? give --batch its value",
+		return node_fail(g, n, graph_view_hint(g, x),
 			"%s does not divide by the known sizes' product, %" PRId64,
 			tensor_shape_text(x, text), known);
 	}

@@ -53,6 +53,8 @@ struct stint_output {
 	int dtype, rank;
 	const int64_t *dim;
 	size_t bytes, offset;
+	/* Why rows of it may depend on what a batch is filled up with; NULL: none does. */
+	const char *whole_batch;
 };
 
 /* What a caller computes of a step whose loss is not its own (--loss outside:NAME): the loss's

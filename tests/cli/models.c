@@ -66,14 +66,58 @@ static void learned(struct model_test *t)
 	model_output(t, "y");
 }
 
-/* linear, of what weighs the two samples of a batch against each other: there are no others. */
-static void fixed(struct model_test *t)
+/* linear, of what weighs the samples of a batch against each other; fixed: those two. */
+static void weighed_of(struct model_test *t, const char *shape)
 {
-	model_input(t, "x", FLOAT_TYPE, "2,4");
+	model_input(t, "x", FLOAT_TYPE, shape);
 	weights(t, "w", "4,3", 12);
 	model_int(t, model_node(t, "Softmax", "weigh", "x", "p"), "axis", 0);
 	model_node(t, "MatMul", "fc", "p,w", "y");
 	model_output(t, "y");
+}
+
+static void fixed(struct model_test *t)
+{
+	weighed_of(t, "2,4");
+}
+
+static void weighed(struct model_test *t)
+{
+	weighed_of(t, "N,4");
+}
+
+/* Inputs whose first axes differ. */
+static void uneven(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "2,4");
+	model_input(t, "u", FLOAT_TYPE, "3,4");
+	weights(t, "w", "4,3", 12);
+	model_node(t, "MatMul", "fc", "x,w", "y");
+	model_node(t, "MatMul", "again", "u,w", "z");
+	model_output(t, "y");
+	model_output(t, "z");
+}
+
+/* A weight that half precision does not hold, before one that it does. */
+static void far(struct model_test *t)
+{
+	static const float big[16] = {1e6f};
+	model_input(t, "x", FLOAT_TYPE, "N,4");
+	model_raw(model_tensor(t, "big", FLOAT_TYPE, "4,4"), big, sizeof big);
+	weights(t, "w", "4,3", 12);
+	model_node(t, "MatMul", "fc1", "x,big", "h");
+	model_node(t, "MatMul", "fc2", "h,w", "y");
+	model_output(t, "y");
+}
+
+/* linear, whose samples are seen four in a row. */
+static void viewed(struct model_test *t)
+{
+	static const int64_t shape[] = {-1, 12};
+	linear(t);
+	model_raw(model_tensor(t, "rows", TENSOR_TYPE(INT64), "2"), shape, sizeof shape);
+	model_node(t, "Reshape", "view", "y,rows", "z");
+	t->graph.output[0]->name = arena_strdup(t->arena, "z");
 }
 
 /* An input decides: y = flag ? x w : x v */
@@ -769,7 +813,8 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 	static const struct {
 		const char *name;
 		void (*make)(struct model_test *t);
-	} made[] = {{"linear", linear}, {"fixed", fixed}, {"merged", merged}, {"choice", choice},
+	} made[] = {{"linear", linear}, {"fixed", fixed}, {"viewed", viewed}, {"uneven", uneven},
+		{"far", far}, {"weighed", weighed}, {"merged", merged}, {"choice", choice},
 		{"dropout", dropout}, {"two", two}, {"branches", branches}, {"frames", frames},
 		{"probable", probable}, {"shared", shared}, {"single", single}, {"scaled", scaled},
 		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},

@@ -3,12 +3,14 @@
 . "$(dirname "$0")/lib.sh"
 
 make_model root root.onnx
-for model in linear merged dropout fixed choice two branches gather tokens sequence probable own_loss shared scaled beside masked learned; do
+for model in linear merged dropout fixed viewed weighed uneven far choice two branches gather tokens sequence probable own_loss shared scaled beside masked learned; do
 	make_model $model $model.onnx
 done
 make_model dequantize bytes.onnx
 make_model rounded rounded.onnx
 make_model snake snake.onnx
+make_model idle idle.onnx other
+make_model idle silent.onnx pytorch
 cp "$SOURCE/examples/models/mlp.onnx" "$SOURCE/examples/models/cnn.onnx" .
 cp "$SOURCE/tests/models/cases/gates/new/model.onnx" gates.onnx
 cp "$SOURCE/tests/models/loops/turned/model.onnx" turned.onnx
@@ -58,6 +60,12 @@ expect 0 stint compile linear.onnx --loss cross-entropy --optimizer sgd --batch 
 expect 0 stint bench one --steps 2 --costs-out costs.json
 cp "$SOURCE/tests/models/branches/mean/model.onnx" mean.onnx
 cp "$SOURCE/tests/models/branches/again/model.onnx" again.onnx
+compiled weighed weighed.onnx --loss none
+compiled mixed cnn.onnx --loss cross-entropy --lora r=2,dora:16.weight --lora r=2:19.weight --no-build
+compiled yes linear.onnx --loss bce-with-logits
+compiled elf linear.onnx --loss cross-entropy
+printf '\267' | dd of=elf/step.so bs=1 seek=18 conv=notrunc 2>/dev/null # that of an aarch64
+make_data f64 10 reals.npy 3
 make_data x 4 four.npy
 make_data label 4 four.t.npy
 echo "batch 4" >options.txt

@@ -36,6 +36,20 @@ make_data bad-label 40 bad.npy
 expect 0 stint train dir --input x.npy --target bad.npy --hold-out 10 --no-save --skip-bad
 said "sample 39"
 
+# a program runs once for both parts, and its data are those of a file
+cat >runs.sh <<'END'
+echo run >>"runs.$1"
+cat "$1"
+END
+expect 0 stint train dir $data --hold-out 10 --epochs 2 --seed 5 --no-save --json
+by_file=$(cat out)
+expect 0 stint train dir --input "cmd:sh runs.sh x.npy" --target "cmd:sh runs.sh t.npy" --hold-out 10 --epochs 2 --seed 5 --no-save --json
+for file in x t; do
+	[ "$(wc -l <runs.$file.npy)" = 1 ] || fail "the program of $file.npy ran $(wc -l <runs.$file.npy) times"
+done
+[ "$(json_of out loss) $(json_of out eval_loss)" = "$(echo "$by_file" >file.json; json_of file.json loss) $(json_of file.json eval_loss)" ] ||
+	fail "$(cat out), of files $by_file"
+
 expect 3 stint train dir $data --hold-out 40 --no-save
 said "x.npy" "--hold-out 40 are 40 of 40 samples" "hint: both what is held out"
 expect 3 stint train dir $data --hold-out 1% --no-save

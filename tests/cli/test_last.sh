@@ -88,4 +88,35 @@ said "cannot be a step of their own" "takes the samples of a batch together"
 expect 3 stint run own --input x3.npy -o refused.safetensors
 said "a step takes a whole batch"
 absent refused.safetensors
+
+# evaluations fill their last batch up; what depends on that is told, by the node, and nothing else is
+filled="no whole batch of 4: it is filled up with the last one again"
+expect 0 stint predict dir --input x.npy -o answers.npy
+expect 0 stint eval dir $data
+! grep -q "filled up" err || fail "a warning where samples stand apart"
+expect 0 stint predict own --input ox.npy -o y=answers.npy # its answers do, its loss does not
+! grep -q "filled up" err || fail "a warning of a loss that predict does not make"
+expect 0 stint eval own --input ox.npy
+said "warning: own: the last 1 of 9 samples are $filled, and the result may depend on that: 'mean' (ReduceMean)"
+make_model weighed weighed.onnx
+cp "$SOURCE/tests/models/branches/mean/model.onnx" mean.onnx
+make_rows wide.npy 8 $(seq 56)
+for case in weighed:x:Softmax mean:wide:ReduceMean; do
+	node=${case##*:} model=${case%%:*} file=${case#*:}
+	file=${file%:*}
+	rows=42
+	[ $model = weighed ] || rows=7
+	for loss in mse none; do
+		expect 0 stint compile $model.onnx --loss $loss --optimizer sgd --batch 4 --threads 1 --portable -o $model.$loss
+		expect 0 stint predict $model.$loss --input $file.npy -o answers.npy
+		said "the last $((rows % 4)) of $rows samples are $filled, and answers may depend on that" "($node) takes the samples of a batch together" \
+			"hint: a step compiled with a --batch that divides $rows has whole batches alone"
+	done
+	expect 0 stint compile $model.onnx --loss none --batch 7 --threads 1 --portable -o $model.whole
+	expect 0 stint predict $model.whole --input $file.npy -o answers.npy
+	! grep -q "filled up" err || fail "a warning of whole batches"
+done
+expect 0 stint compile weighed.onnx --loss cross-entropy --optimizer sgd --batch 4 --threads 1 --portable -o classes
+expect 0 stint train classes --no-save $data --eval-input x.npy --eval-target t.npy
+said "the last 2 of 42 samples are $filled, and what is told of held-out data may depend on that: 'weigh' (Softmax)"
 finished

@@ -95,6 +95,27 @@ static void of_several(void **state)
 	assert_int_equal(test_tensor(t, "w2")->dim[1], 5);
 }
 
+/* A view of as many as there were: the head is what does not fit, where it is behind. */
+static void of_a_view(void **state)
+{
+	struct model_test *t = *state;
+	static const int64_t shape[] = {-1, 6};
+	model_input(t, "x", TENSOR_TYPE(FLOAT), "2,4");
+	weight(t, "w1", "4,3");
+	model_raw(model_tensor(t, "rows", TENSOR_TYPE(INT64), "2"), shape, sizeof shape);
+	model_node(t, "MatMul", "m1", "x,w1", "a");
+	model_node(t, "Reshape", "view", "a,rows", "y");
+	model_output(t, "y");
+	t->options.head = 5;
+	model_refused(t, ST_INVALID, "[2, 5] does not divide by the known sizes' product, 6");
+	test_said(t, "what lies behind the head wants as many as there were");
+	t->graph.node[1]->input[0] = "x";
+	model_output(t, "a");
+	t->options.output = (const char *const[]){"a", NULL};
+	model_refused(t, ST_INVALID, "[2, 4] does not divide by the known sizes' product, 6");
+	test_said(t, "a batch size fixed by the exporter? give --batch its value");
+}
+
 static void in_a_body(void **state)
 {
 	struct model_test *t = *state;
@@ -273,7 +294,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {T(trained_whatever_is_said), T(in_a_constant),
-		T(of_several), T(in_a_body), T(of_another_kind), T(among_the_inputs),
+		T(of_several), T(of_a_view), T(in_a_body), T(of_another_kind), T(among_the_inputs),
 		T(behind_a_cast), T(of_an_equation), T(before_attention), T(of_halves)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,11 +165,27 @@ static void whole_numbers(void **state)
 	test_said(t, "train the model as it was before quantize_dynamic");
 }
 
+/* What ONNX Runtime's level "all" writes says what to write instead. */
+static void in_blocks(void **state)
+{
+	struct model_test *t = *state;
+	model_input(t, "x", real, "1,8,4,4");
+	model_node(t, "Relu", "act", "x", "y");
+	Onnx__NodeProto *n = model_node(t, "MaxPool", "pool", "y", "z");
+	n->domain = "com.microsoft.nchwc";
+	model_output(t, "z");
+	model_refused(t, ST_INVALID,
+		"pool (com.microsoft.nchwc.MaxPool): operator com.microsoft.nchwc.MaxPool is not "
+		"supported");
+	test_said(t, "ONNX Runtime's optimization level \"all\" wrote it");
+	test_said(t, "write the model at \"extended\"");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(weights_and_tables), TEST(a_turned_head),
 		TEST(activations), TEST(in_attention), TEST(in_several_heads), TEST(in_groups),
-		TEST(whole_numbers)};
+		TEST(whole_numbers), TEST(in_blocks)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,35 @@ static void tensors_too_large(void **state)
 		t, ST_INVALID, "x (tensor): element count overflows at axis 1 (size 2147483647)");
 }
 
+/* What is wanted when compiling and comes from an input's whole numbers is told by --fix; from the
+ * batch's real ones, by nothing. */
+static void counts_from_an_input(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	model_input(t, "i", TENSOR_TYPE(INT64), "");
+	model_node(t, "Add", "more", "i,i", "j");
+	model_node(t, "Slice", "cut", "y,i,j", "z");
+	model_output(t, "z");
+	model_refused(
+		t, ST_INVALID, "cut (Slice): input 1 (starts) is not a constant list of integers");
+	test_said(t, "it comes from the input 'i': where that is the same in every step, --fix "
+		     "i=NUMBERS says what it is");
+}
+
+static void counts_from_the_batch(void **state)
+{
+	struct model_test *t = *state;
+	model_small(t);
+	model_int(t, model_node(t, "Cast", "whole", "y", "k"), "to", TENSOR_TYPE(INT64));
+	model_node(t, "Slice", "cut", "y,k,k", "z");
+	model_output(t, "z");
+	model_refused(
+		t, ST_INVALID, "cut (Slice): input 1 (starts) is not a constant list of integers");
+	test_said(t, "stint resolves this when it compiles: export the model so that data do not "
+		     "decide");
+}
+
 static void values_of_another_type(void **state)
 {
 	struct model_test *t = *state;
@@ -229,9 +258,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, model_setup_operators, model_teardown)
 	const struct CMUnitTest tests[] = {T(outputs_twice), T(tensors_too_large),
-		T(values_of_another_type), T(filled_with_two), T(rounded_twice),
-		T(lengths_of_known_sequences), T(bodies_that_do_not_fit), T(branches_of_sequences),
-		T(tied_to_what_was_made), T(folded_parameters), T(left_out),
-		T(buffers_that_pytorch_replaces)};
+		T(counts_from_an_input), T(counts_from_the_batch), T(values_of_another_type),
+		T(filled_with_two), T(rounded_twice), T(lengths_of_known_sequences),
+		T(bodies_that_do_not_fit), T(branches_of_sequences), T(tied_to_what_was_made),
+		T(folded_parameters), T(left_out), T(buffers_that_pytorch_replaces)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

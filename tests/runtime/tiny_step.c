@@ -22,7 +22,7 @@ static const int64_t one[] = {1}, four[] = {4};
 	}
 static const struct stint_tensor single[] = RESIDENTS(STINT_F32, 4);
 static const struct stint_tensor twice[] = RESIDENTS(STINT_F64, 8);
-static const struct stint_output output[] = {{"y", STINT_F32, 1, one, 4, LOSS + 8}};
+static const struct stint_output output[] = {{"y", STINT_F32, 1, one, 4, LOSS + 8, NULL}};
 static const char *const kernel = "k0";
 static const struct stint_step_info info[] = {
 	{"layer/mul", "Mul", &kernel, STINT_FORWARD, 0, 1, 12}};
