@@ -231,7 +231,7 @@ static struct tensor *own_class(
 }
 
 /* CLIP's: rows of one output and the other's are each other's classes, both ways. Samples that do
- * not count are nobody's. */
+ * not count are nobody's: far, though twice that is a number in fp16, too. */
 static enum status infonce_of(struct graph *g, const struct op_def *op,
 	const struct loss_inputs *in, struct tensor **x, struct tensor **loss)
 {
@@ -252,7 +252,7 @@ static enum status infonce_of(struct graph *g, const struct op_def *op,
 		g, "stint.CountedLabels", 2, counted, 1, &ignored, NULL);
 	TRY(g->failed);
 	struct tensor *far = OP3(g, "Where", OP2(g, "Less", label->out[0], graph_ints(g, 1, &none)),
-		graph_scalar(g, -1e9), graph_scalar(g, 0));
+		graph_scalar(g, -3e4), graph_scalar(g, 0));
 	TRY(g->failed);
 	scores = OP2(g, "Add", scores, graph_reshape(g, far, 2, down));
 	scores = OP2(g, "Add", scores, graph_reshape(g, far, 2, across));

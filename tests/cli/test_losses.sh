@@ -113,6 +113,9 @@ for loss in 'infonce:output=y;v,temperature=0.5' 'infonce:output=y,against=v,tem
 	few "$loss" 4
 	same few.8 few.4
 	awk 'NR == 1 {a = $1} {b = $1} END {exit !(b < a)}' few.4 || fail "$loss is not trained"
+	few "$loss" 8 --precision fp16
+	few "$loss" 4 --precision fp16
+	same 'few.8 --precision fp16' 'few.4 --precision fp16'
 done
 expect 2 stint compile b.onnx --loss 'infonce:output=y;v' --optimizer sgd --batch 8 --micro-batch 2 -o none
 said 'stint cannot take the loss infonce of a batch in parts'
