@@ -178,7 +178,8 @@ bool hands_on(const struct node *n)
  * of; or that, or the input, whose gradient it keeps. */
 static int parameter_updated(const struct schedule *s, const struct node *n)
 {
-	bool update = (n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
+	const bool keeps = n->op->role == ROLE_KEEP_GRADIENT;
+	bool update = (keeps || n->op->traits & OP_UPDATE) && n->phase == NODE_UPDATE;
 	if (n->op->role == ROLE_PIECE)
 		return node_int(n, "from", 0) ? -1 : s->gp->index[n->in[1]->id];
 	if (!update || hands_on(n) || n->nin < 2 || !n->in[0] ||
@@ -187,8 +188,7 @@ static int parameter_updated(const struct schedule *s, const struct node *n)
 	struct tensor *t = tensor_storage(n->in[0]);
 	if (t->maker && (t->maker->op->role == ROLE_OWN_PIECE || t->maker->op->role == ROLE_FETCH))
 		t = tensor_storage(t->maker->in[0]);
-	return t->role == TR_PARAMETER || n->op->role == ROLE_KEEP_GRADIENT ? s->gp->index[t->id]
-									    : -1;
+	return t->role == TR_PARAMETER || keeps ? s->gp->index[t->id] : -1;
 }
 
 static enum status resolve_step(struct kernels *ks, struct schedule *s, int step, int *first)

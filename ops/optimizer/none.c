@@ -41,7 +41,8 @@ const struct op_def ops_none[] = {
 			.state = (const struct op_state[]){{.name = NULL}},
 			.build = kept_build},
 		.min_in = 2,
-		.traits = OP_UPDATE,
+		.traits = OP_ONCE, /* a gradient may be a parameter, or known: it is not overwritten
+				    */
 		.infer = kept_infer,
 		.cost = kept_cost,
 		.npair = 1,

@@ -250,6 +250,20 @@ static void root(struct model_test *t)
 	t->graph.output[0]->name = arena_strdup(t->arena, "s");
 }
 
+/* Gradients that are there already, w and x, or known: a scalar, z = sum(w x + b + c). */
+static void known(struct model_test *t)
+{
+	model_input(t, "x", FLOAT_TYPE, "4");
+	weights(t, "w", "4", 4);
+	weights(t, "b", "4", 4);
+	weights(t, "c", "4", 4);
+	model_node(t, "Mul", "times", "w,x", "u");
+	model_node(t, "Add", "first", "u,b", "v");
+	model_node(t, "Add", "second", "v,c", "y");
+	model_int(t, model_node(t, "ReduceSum", "all", "y", "z"), "keepdims", 0);
+	model_output(t, "z");
+}
+
 /* A trained limit, one of its numbers without one: y = max(x w + b, mask). */
 static void masked(struct model_test *t)
 {
@@ -820,10 +834,10 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
 		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
 		{"large", large}, {"learned", learned}, {"negative", negative}, {"old", old},
-		{"snake", snake}, {"root", root}, {"masked", masked}, {"outside", outside},
-		{"beside", beside}, {"twice", twice}, {"vast", vast}, {"tokens", tokens},
-		{"sequence", sequence}, {"sentence", sentence}, {"readers", readers},
-		{"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
+		{"snake", snake}, {"root", root}, {"known", known}, {"masked", masked},
+		{"outside", outside}, {"beside", beside}, {"twice", twice}, {"vast", vast},
+		{"tokens", tokens}, {"sequence", sequence}, {"sentence", sentence},
+		{"readers", readers}, {"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;

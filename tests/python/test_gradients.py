@@ -133,6 +133,18 @@ class Gradients(unittest.TestCase):
                 first = first or found
                 self.assertEqual(found, first, f"{model} within {budget}")
 
+    def test_gradients_that_are_there_already(self):
+        """The one by x is w, which the update overwrites; that by w is x; the other two are known when compiling."""
+        x = np.array([1.5, 2, 3, 4], np.float32)
+        for optimizer in "none", "sgd:lr=0.1":
+            step = stint.compile(WORK / "known.onnx", loss="output:z", optimizer=optimizer, input_gradient=["x"], portable=True, debug_arena=True)
+            w = step.parameters()["w"].copy()
+            step.train((x,))
+            np.testing.assert_array_equal(step.input_gradient("x"), w)
+            if optimizer == "none":
+                step.inputs["x"][...] = 0  # is a place of its own
+                self.assertEqual(bits(step.gradients()), {"w": x.tobytes(), **dict.fromkeys("bc", np.ones(4, np.float32).tobytes())})
+
     def test_until_anything_is_run(self):
         step = self.compiled("until", "mlp")
         for run in None, lambda: step.eval(*data("mlp")), lambda: step.predict(data("mlp")[0]):
