@@ -22,10 +22,10 @@ struct codegen_input {
 	const char *cross;     /* what the compiler's name begins with: "aarch64-linux-gnu"; NULL */
 	int shards;            /* micro-batches of a step; 1: there are none */
 	int ranks;             /* processes that train; 0: any number up to the shards */
-	const char *whole_batch; /* what training wants all rows for; NULL: it does not */
+	const char *whole_batch;         /* what training wants all rows for; NULL: it does not */
 	const char *const *whole_output; /* by the evaluation's outputs, what each wants them for */
-	double lr;               /* the learning rate to compile in as the default */
-	const char *disk_folder; /* where a step makes its file; NULL: it has none */
+	double lr;                       /* the learning rate to compile in as the default */
+	const char *disk_folder;         /* where a step makes its file; NULL: it has none */
 	bool beside; /* runs in another step's arena, and has what is common in the folder above */
 	bool debug_arena;
 };

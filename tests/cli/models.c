@@ -98,18 +98,6 @@ static void uneven(struct model_test *t)
 	model_output(t, "z");
 }
 
-/* A weight that half precision does not hold, before one that it does. */
-static void far(struct model_test *t)
-{
-	static const float big[16] = {1e6f};
-	model_input(t, "x", FLOAT_TYPE, "N,4");
-	model_raw(model_tensor(t, "big", FLOAT_TYPE, "4,4"), big, sizeof big);
-	weights(t, "w", "4,3", 12);
-	model_node(t, "MatMul", "fc1", "x,big", "h");
-	model_node(t, "MatMul", "fc2", "h,w", "y");
-	model_output(t, "y");
-}
-
 /* linear, whose samples are seen four in a row. */
 static void viewed(struct model_test *t)
 {
@@ -814,16 +802,16 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		const char *name;
 		void (*make)(struct model_test *t);
 	} made[] = {{"linear", linear}, {"fixed", fixed}, {"viewed", viewed}, {"uneven", uneven},
-		{"far", far}, {"weighed", weighed}, {"merged", merged}, {"choice", choice},
-		{"dropout", dropout}, {"two", two}, {"branches", branches}, {"frames", frames},
-		{"probable", probable}, {"shared", shared}, {"single", single}, {"scaled", scaled},
-		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
-		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
-		{"large", large}, {"learned", learned}, {"negative", negative}, {"old", old},
-		{"snake", snake}, {"root", root}, {"masked", masked}, {"outside", outside},
-		{"beside", beside}, {"twice", twice}, {"vast", vast}, {"tokens", tokens},
-		{"sequence", sequence}, {"sentence", sentence}, {"readers", readers},
-		{"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
+		{"weighed", weighed}, {"merged", merged}, {"choice", choice}, {"dropout", dropout},
+		{"two", two}, {"branches", branches}, {"frames", frames}, {"probable", probable},
+		{"shared", shared}, {"single", single}, {"scaled", scaled}, {"gather", gather},
+		{"own_loss", own_loss}, {"unsupported", unsupported}, {"mismatch", mismatch},
+		{"cycle", cycle}, {"missing", missing}, {"huge", huge}, {"large", large},
+		{"learned", learned}, {"negative", negative}, {"old", old}, {"snake", snake},
+		{"root", root}, {"masked", masked}, {"outside", outside}, {"beside", beside},
+		{"twice", twice}, {"vast", vast}, {"tokens", tokens}, {"sequence", sequence},
+		{"sentence", sentence}, {"readers", readers}, {"pixels", pixels},
+		{"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;
