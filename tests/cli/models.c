@@ -98,18 +98,6 @@ static void uneven(struct model_test *t)
 	model_output(t, "z");
 }
 
-/* A weight that half precision does not hold, before one that it does. */
-static void far(struct model_test *t)
-{
-	static const float big[16] = {1e6f};
-	model_input(t, "x", FLOAT_TYPE, "N,4");
-	model_raw(model_tensor(t, "big", FLOAT_TYPE, "4,4"), big, sizeof big);
-	weights(t, "w", "4,3", 12);
-	model_node(t, "MatMul", "fc1", "x,big", "h");
-	model_node(t, "MatMul", "fc2", "h,w", "y");
-	model_output(t, "y");
-}
-
 /* linear, whose samples are seen four in a row. */
 static void viewed(struct model_test *t)
 {

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 make_model root root.onnx
-for model in linear merged dropout fixed viewed weighed uneven far choice two branches gather tokens sequence probable own_loss shared scaled beside masked learned; do
+for model in linear merged dropout fixed viewed weighed uneven choice two branches gather tokens sequence probable own_loss shared scaled beside masked learned; do
 	make_model $model $model.onnx
 done
 make_model dequantize bytes.onnx

@@ -31,6 +31,7 @@ from tools import everything
 REFUSED = {
     "quantize_dynamic*": "train the model as it was before quantize_dynamic",
     "quantize_static, QOperator*": "write the model with QuantizeLinear and DequantizeLinear around",
+    "ONNX Runtime, all after TorchScript / cnn": "optimization level \"all\" wrote it",
     "onnxmltools*": "is not supported",
     "skl2onnx / logistic": "is not supported",
 }
@@ -174,7 +175,7 @@ def row_of(tool, kind, file):
     code, said = file.compile("all", "--keep-all")
     expected = next((words for pattern, words in REFUSED.items() if fnmatch.fnmatch(f"{tool} / {kind}", pattern)), None)
     if code:
-        text = " ".join(said.split("error: ", 1)[-1].replace(str(file.path) + ": ", "").split())
+        text = " ".join(said.split("error: ", 1)[-1].split("stint: error: ")[0].replace(str(file.path) + ": ", "").split())
         if not expected or expected not in said:
             raise Wrong(f"exit {code}: {text}")
         return ["refused: " + text, "", "", ""]
