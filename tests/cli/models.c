@@ -816,16 +816,16 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		const char *name;
 		void (*make)(struct model_test *t);
 	} made[] = {{"linear", linear}, {"fixed", fixed}, {"viewed", viewed}, {"uneven", uneven},
-		{"far", far}, {"weighed", weighed}, {"merged", merged}, {"choice", choice},
-		{"dropout", dropout}, {"two", two}, {"branches", branches}, {"frames", frames},
-		{"probable", probable}, {"shared", shared}, {"single", single}, {"scaled", scaled},
-		{"gather", gather}, {"own_loss", own_loss}, {"unsupported", unsupported},
-		{"mismatch", mismatch}, {"cycle", cycle}, {"missing", missing}, {"huge", huge},
-		{"large", large}, {"learned", learned}, {"negative", negative}, {"old", old},
-		{"snake", snake}, {"root", root}, {"known", known}, {"masked", masked},
-		{"outside", outside}, {"beside", beside}, {"twice", twice}, {"vast", vast},
-		{"tokens", tokens}, {"sequence", sequence}, {"sentence", sentence},
-		{"readers", readers}, {"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
+		{"weighed", weighed}, {"merged", merged}, {"choice", choice}, {"dropout", dropout},
+		{"two", two}, {"branches", branches}, {"frames", frames}, {"probable", probable},
+		{"shared", shared}, {"single", single}, {"scaled", scaled}, {"gather", gather},
+		{"own_loss", own_loss}, {"unsupported", unsupported}, {"mismatch", mismatch},
+		{"cycle", cycle}, {"missing", missing}, {"huge", huge}, {"large", large},
+		{"learned", learned}, {"negative", negative}, {"old", old}, {"snake", snake},
+		{"root", root}, {"known", known}, {"masked", masked}, {"outside", outside},
+		{"beside", beside}, {"twice", twice}, {"vast", vast}, {"tokens", tokens},
+		{"sequence", sequence}, {"sentence", sentence}, {"readers", readers},
+		{"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;
