@@ -171,6 +171,8 @@ def main():
     os.environ.pop("STINT_SECONDS", None)  # what tests of a copy cost is no test's of this tree
     env = {**os.environ, "COLUMNS": "80", "STINT_PROGRESS": "0", "STINT_CACHE": str(x.work / "cache"),
            "PATH": f"{x.work / 'bin'}:{os.environ['PATH']}", "CMAKE_BUILD_TYPE": "Quick"}  # one that is not optimized
+    if x.tree:  # wherever a copy lies, its objects are those of the others
+        env |= {"CCACHE_BASEDIR": str(x.work), "CCACHE_NOHASHDIR": "1"}
     for command, shown in steps:
         if isinstance(command, re.Match):
             put(command, shown, x.work)
