@@ -122,6 +122,34 @@ class Wrap(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "an input wants a gradient that the example's did not"):
             self.pair()[1](x)
 
+    def test_a_generator_behind_a_discriminator(self):
+        def net(*sizes):
+            return nn.Sequential(nn.Linear(*sizes[:2]), nn.LeakyReLU(0.2), nn.Linear(*sizes[1:]))
+
+        def play(generator, judge, rounds=4):
+            optimizers = [torch.optim.Adam(m.parameters(), 1e-3) for m in (generator, judge)]
+            bce, losses = nn.functional.binary_cross_entropy_with_logits, []
+            for k in range(rounds):
+                g = torch.Generator().manual_seed(k)
+                fake, real = generator(torch.randn(8, 16, generator=g)), torch.randn(8, 32, generator=g)
+                for x, want in (real, 1.0), (fake.detach(), 0.0):
+                    loss = bce(judge(x), torch.full((8, 1), want))
+                    loss.backward()
+                    losses.append(loss.item())
+                optimizers[1].step()
+                optimizers[1].zero_grad()
+                loss = bce(judge(fake), torch.ones(8, 1))
+                loss.backward()
+                optimizers[0].step()
+                optimizers[0].zero_grad()
+                losses.append(loss.item())
+            return losses
+
+        plain = net(16, 64, 32), net(32, 64, 1)
+        generator, judge = (copy.deepcopy(m) for m in plain)
+        wrapped = wrap(generator, torch.zeros(8, 16), **OPTIONS), wrap(judge, torch.zeros(8, 32, requires_grad=True), **OPTIONS)
+        np.testing.assert_allclose(play(*wrapped), play(*plain), rtol=1e-5)
+
     def test_only_the_last_forward_pass(self):
         plain, model = self.pair()
         (x, y), (other, _) = batch(0), batch(1)
