@@ -10,6 +10,7 @@
 
 enum { WIDTH = 1000, NARROW = 560, HEIGHT = 500, LEFT = 62, RIGHT = 20, TOP = 16, BOTTOM = 52 };
 
+enum { LINE = 14 };  /* of a number's text */
 enum { LEVELS = 8 }; /* roofs that get a label */
 
 struct axes {
@@ -78,10 +79,11 @@ static void put_axes(struct text *t, const struct axes *g)
 	}
 	for (int e = (int)ceil(g->y0); e <= (int)floor(g->y1); e++) {
 		double y = y_of(g, pow(10, e));
-		text_add(t,
-			"<path class=\"grid\" d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" "
-			"text-anchor=\"end\">%.*f</text>\n",
-			LEFT, y, g->width - RIGHT, LEFT - 8, y + 4, e < 0 ? -e : 0, pow(10, e));
+		text_add(
+			t, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", LEFT, y, g->width - RIGHT);
+		if (y > TOP + LINE) /* not where its unit stands */
+			text_add(t, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.*f</text>\n",
+				LEFT - 8, y + 4, e < 0 ? -e : 0, pow(10, e));
 	}
 	text_add(t,
 		"<text class=\"strong\" x=\"%d\" y=\"%d\" text-anchor=\"end\">operations a "

@@ -156,6 +156,13 @@ static void bench_page(void **state)
 	assert_string_equal(t.s, again.s);
 	text_free(&again);
 	text_free(&t);
+	/* a number that would stand where its unit does */
+	struct text high = {0};
+	b.gflops = 505;
+	assert_int_equal(view_bench_html(&high, &b, &d), ST_OK);
+	assert_non_null(strstr(high.s, ">100</text>"));
+	assert_null(strstr(high.s, ">1000</text>"));
+	text_free(&high);
 	/* a step of nothing */
 	b.nkernel = 0;
 	assert_int_equal(view_bench_html(&t, &b, &d), ST_OK);
