@@ -27,10 +27,11 @@ rm -rf $out
 mkdir -p $out
 for model in examples/models/*.onnx; do
 	name=$(basename "$model" .onnx)
-	length=
+	length= loss=cross-entropy
 	[ $name != lines ] || length="--dim length=16"
+	[ $name != heads ] || loss="cross-entropy:output=logits --loss 0.3*cross-entropy:output=early,name=early"
 	for how in "--budget min" "--portable --keep-all" "--budget min --micro-batch auto --split auto"; do
-		build-asan/stint compile "$model" --loss cross-entropy --optimizer adamw --batch 4 $length \
+		build-asan/stint compile "$model" --loss $loss --optimizer adamw --batch 4 $length \
 			--threads 2 $how --effort 0.05 --no-build -o $out/$name >/dev/null
 		build-asan/stint show $out/$name >/dev/null
 		build-asan/stint check --graph $out/$name/graph.json $out/$name/plan.json >/dev/null
