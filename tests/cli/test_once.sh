@@ -4,7 +4,7 @@
 
 # These add up.
 several=" loss dim train freeze lora tie untie stop-gradient fix padding-idx ops dropout group no-recompute recompute "
-several="$several input eval-input metric log "
+several="$several input eval-input metric log input-gradient "
 # Values that every option of that name takes; 1 does for all others.
 word_of()
 {
