@@ -325,11 +325,10 @@ static bool share_weight(struct ties *s, const Node *a, const Node *b)
 	return false;
 }
 
-/* One layer, twice: its weight is one, or that of the product to which it adds its bias. */
+/* One layer, twice, of nodes of one operator: its weight is one, or that of the product to which it
+ * adds its bias. */
 static bool is_one_layer(struct ties *s, const Node *a, const Node *b)
 {
-	if (strcmp(text_of(a->op_type), text_of(b->op_type)) != 0)
-		return false;
 	const struct op_def *op = record_of(s->im, a, s->im->top.opset);
 	const size_t nsum = op && op->role == ROLE_ADD ? a->n_input : 0;
 	bool one = share_weight(s, a, b);
