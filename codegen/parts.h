@@ -218,7 +218,9 @@ struct schedule {
 	int64_t host_bytes; /* that copies use on the host */
 	int64_t *file;      /* by resident: where it begins in the file; -1: it is in the arena */
 	int64_t file_bytes;
-	bool *trained;   /* by resident: a step updates it */
+	bool *trained;              /* by resident: a step updates it */
+	const struct call **keeper; /* by resident: what keeps its gradient; NULL: nothing */
+	int nkept;
 	bool *by_shards; /* all that reads it in a training step takes a shard's rows of it */
 	bool at_once;    /* nothing runs beside a copy: --debug-arena tells who reads too early */
 };

@@ -232,15 +232,20 @@ static enum status find_file(struct kernels *ks, struct schedule *s)
 static enum status find_uses(struct kernels *ks, struct schedule *s)
 {
 	s->trained = ARENA_ARRAY(ks->arena, bool, s->nresident + 1);
+	s->keeper = ARENA_ARRAY(ks->arena, const struct call *, s->nresident + 1);
 	s->by_shards = ARENA_ARRAY(ks->arena, bool, s->nresident + 1);
 	bool *otherwise = ARENA_ARRAY(ks->arena, bool, s->nresident + 1);
-	if (!s->trained || !s->by_shards || !otherwise)
+	if (!s->trained || !s->keeper || !s->by_shards || !otherwise)
 		return diag_nomem(ks->diag);
 	for (int step = 0; step < s->plan->nstep; step++) {
 		const struct node *n = &s->call[step].node;
 		const int updates = s->call[step].updates;
 		if (updates >= 0)
 			s->trained[updates] = s->gp->tensor[updates]->role == TR_PARAMETER;
+		if (updates >= 0 && n->op->role == ROLE_KEEP_GRADIENT) {
+			s->nkept += !s->keeper[updates];
+			s->keeper[updates] = &s->call[step];
+		}
 		for (int k = n->op->role == ROLE_KEEP_GRADIENT; k < n->nin; k++) {
 			const int r = n->in[k] ? s->gp->index[tensor_storage(n->in[k])->id] : -1;
 			if (r >= 0 && r < s->nresident)

@@ -372,35 +372,15 @@ static void print_outside(const struct schedule *s, struct text *t)
 	text_puts(t, "};\n");
 }
 
-/* What keeps a resident's gradient; NULL: nothing. */
-static const struct call *keeper(const struct schedule *s, int resident)
-{
-	for (int i = 0; i < s->plan->nstep; i++)
-		if (s->call[i].updates == resident &&
-			s->call[i].node.op->role == ROLE_KEEP_GRADIENT)
-			return &s->call[i];
-	return NULL;
-}
-
-static int count_kept(const struct schedule *s)
-{
-	int n = 0;
-	for (int i = 0; s && i < s->nresident; i++)
-		n += keeper(s, i) != NULL;
-	return n;
-}
-
 /* resident, offset; whatever the plan, in the residents' order */
 static void print_kept(const struct schedule *s, struct text *t)
 {
-	if (!count_kept(s))
+	if (!s || !s->nkept)
 		return;
 	text_puts(t, "\nstatic const struct stint_kept kept_gradients[] = {\n");
-	for (int i = 0; i < s->nresident; i++) {
-		const struct call *c = keeper(s, i);
-		if (c)
-			text_add(t, "\t{%d, %s},\n", i, s->place[c->out[0]].name);
-	}
+	for (int i = 0; i < s->nresident; i++)
+		if (s->keeper[i])
+			text_add(t, "\t{%d, %s},\n", i, s->place[s->keeper[i]->out[0]].name);
 	text_puts(t, "};\n");
 }
 
@@ -461,8 +441,8 @@ static void print_model(const struct schedule *train, const struct schedule *eva
 	if (outside)
 		text_add(t, "\t.noutside = %d,\n\t.outside = outsides,\n\t.outside_loss = %s,\n",
 			outside->node.nin, train->place[outside->out[0]].name);
-	if (count_kept(train))
-		text_add(t, "\t.nkept = %d,\n\t.kept = kept_gradients,\n", count_kept(train));
+	if (train && train->nkept)
+		text_add(t, "\t.nkept = %d,\n\t.kept = kept_gradients,\n", train->nkept);
 	text_add(t, "\t.loss_dtype = %s,\n", dtype_text(g->loss ? g->loss->dtype : g->real));
 	text_add(t, "\t.shards = %d,\n\t.whole_batch = ", in->shards);
 	text_literal(t, in->whole_batch);
