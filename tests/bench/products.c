@@ -12,70 +12,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { STINT_THREADS = 1 };
 #include "kernels/gemm.h"
+#include "roof.h"
 
 enum { OURS, BLAS, DNNL, CONTENDERS, ROUNDS_MAX = 101 };
-
-#ifdef __clang__
-#define UNROLLED _Pragma("clang loop unroll(full)")
-#else
-#define UNROLLED _Pragma("GCC unroll 12")
-#endif
-
-static double seconds(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* --- What the processor does at its best: 12 chains of multiply-adds --- */
-
-#ifdef __AVX512F__
-enum { ROOF_BYTES = 64 };
-#elif defined(__AVX__)
-enum { ROOF_BYTES = 32 };
-#else
-enum { ROOF_BYTES = 16 };
-#endif
-typedef float roof_vec __attribute__((vector_size(ROOF_BYTES)));
-enum { CHAINS = 12, LINKS = 1 << 20, ROOF_LANES = ROOF_BYTES / 4 };
-
-GEMM_FUSING static float roof_chains(void)
-{
-	GEMM_CONTRACT
-	roof_vec x[CHAINS], scale = {0}, more = {0};
-	scale += 0.999f;
-	more += 0.001f;
-	for (int i = 0; i < CHAINS; i++)
-		x[i] = more * (float)i;
-	for (int k = 0; k < LINKS; k++) {
-		UNROLLED
-		for (int i = 0; i < CHAINS; i++)
-			x[i] = x[i] * scale + more;
-	}
-	for (int i = 1; i < CHAINS; i++)
-		x[0] += x[i];
-	return x[0][0];
-}
-
-/* GFLOP/s. */
-static double roof(void)
-{
-	double best = 1e9;
-	volatile float sink;
-	for (int i = 0; i < 40; i++) {
-		const double from = seconds();
-		sink = roof_chains();
-		const double t = seconds() - from;
-		best = t < best ? t : best;
-	}
-	(void)sink;
-	return 2e-9 * CHAINS * ROOF_LANES * LINKS / best;
-}
 
 /* --- Contenders --- */
 
@@ -137,10 +79,10 @@ static double median(double *x, int n)
 
 static double timed(int who, const struct product *p, int times)
 {
-	const double from = seconds();
+	const double from = thread_seconds();
 	for (int i = 0; i < times; i++)
 		multiply(who, p);
-	return (seconds() - from) / times;
+	return (thread_seconds() - from) / times;
 }
 
 static void compare(const struct product *p, int rounds, double peak)
