@@ -28,6 +28,17 @@ from ._torch import wrong
 
 __all__ = ["Wrapped", "checkpoint", "wrap"]
 
+# Options of `stint compile` that a wrapped module has from elsewhere, and from where.
+_FROM_THE_MODULE = {
+    "loss": "the loss is computed in your loop, of the module's outputs",
+    "optimizer": "the optimizer is your loop's: torch.optim's, of model.parameters()",
+    "batch": "the example's rows are the batch",
+    "micro_batch": "wrap for a smaller batch, and add up gradients over several backward passes",
+    "freeze": "call requires_grad_(False) on a parameter before the module is wrapped",
+    "train": "call requires_grad_(False) on all other parameters before the module is wrapped",
+    "input_gradient": "call requires_grad_() on the example's tensor",
+}
+
 
 def wrap(module: torch.nn.Module, example_inputs: Any = (), *, example_kwargs: Mapping[str, Any] | None = None,
          budget: str | int | None = None, **more: Option) -> Wrapped:
@@ -46,12 +57,30 @@ def checkpoint(module: torch.nn.Module, *, budget: str | int | None = None, **mo
     return Wrapped(module, None, {"budget": budget, **more})
 
 
+def _check_options(options: Mapping[str, Option]) -> None:
+    """Nothing that is given is passed over in silence."""
+    for name, hint in _FROM_THE_MODULE.items():
+        if options.get(name) is not None:
+            raise wrong(f"wrap: {name}= is no option of a wrapped module", hint)
+
+
+def _sizes(of_batch: dict[str, int], given: Option) -> dict[str, Option]:
+    """`dim` as the caller has it, beside the batch's own axes, which are the example's."""
+    words = [] if given is None else [given] if isinstance(given, (str, os.PathLike, int, float)) else given
+    sizes: dict[str, Any] = dict(words) if isinstance(words, Mapping) else dict(str(x).split("=", 1) for x in words)
+    for axis, rows in of_batch.items():
+        if str(sizes.get(axis, rows)) != str(rows):
+            raise wrong(f"wrap: dim says {axis}={sizes[axis]}, and the example has {rows} rows", "give an example of the batch that is wanted")
+    return {**sizes, **of_batch}
+
+
 class Wrapped(torch.nn.Module):
     """What `wrap` gives. What it has not itself (`config`), the module has."""
 
     accepts_loss_kwargs = False  # asked by Hugging Face's Trainer: no further inputs than the example's
 
     def __init__(self, module: torch.nn.Module, example: tuple[tuple[Any, ...], dict[str, Any]] | None, options: dict[str, Any]) -> None:
+        _check_options(options)
         super().__init__()
         for members in "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set":
             self.__dict__[members] = module.__dict__[members]
@@ -181,7 +210,7 @@ class _Run:
         self._outputs: dict[str, Array] = {}
         self._gradients: list[torch.Tensor] = []
         of_batch = {f"{name}:0": self._batch for name, x in zip(self._names, tensors) if x.shape[:1] == (self._batch,)}
-        self.step = self._compiled(leaves, {**options, "dim": of_batch})
+        self.step = self._compiled(leaves, {**options, "dim": _sizes(of_batch, options.get("dim"))})
         self._read = {x.name for x in self.step._of(lib.STINT_KIND_INPUT)}  # a step has not what no node reads
         self._share()
 

@@ -150,6 +150,19 @@ class Wrap(unittest.TestCase):
         wrapped = wrap(generator, torch.zeros(8, 16), **OPTIONS), wrap(judge, torch.zeros(8, 32, requires_grad=True), **OPTIONS)
         np.testing.assert_allclose(play(*wrapped), play(*plain), rtol=1e-5)
 
+    def test_options_that_the_module_has(self):
+        for name, value in (("loss", "mse"), ("optimizer", "sgd"), ("batch", 4), ("micro_batch", 2), ("freeze", ["conv.*"]), ("train", ["*"]),
+                            ("input_gradient", ["in_0"])):
+            for make in self.pair, lambda **more: checkpoint(Net(), **more):
+                with self.assertRaisesRegex(UsageError, f"{name}= is no option of a wrapped module"):
+                    make(**{name: value})
+        for dim in {"in_0:0": 4}, "in_0:0=4", ["in_0:0=4"]:
+            with self.assertRaisesRegex(UsageError, "dim says in_0:0=4, and the example has 8 rows"):
+                self.pair(dim=dim)
+        with self.assertRaisesRegex(UsageError, "no input has an axis of that name"):
+            self.pair(dim={"length": 4})
+        self.pair(dim={"in_0:0": 8})
+
     def test_only_the_last_forward_pass(self):
         plain, model = self.pair()
         (x, y), (other, _) = batch(0), batch(1)
