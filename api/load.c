@@ -31,6 +31,7 @@ static bool symbols(struct loaded *l)
 	       symbol(l, "stint_backward", &l->backward) &&
 	       symbol(l, "stint_outside_value", &l->outside_value) &&
 	       symbol(l, "stint_outside_gradient", &l->outside_gradient) &&
+	       symbol(l, "stint_outside_rows", &l->outside_rows) &&
 	       symbol(l, "stint_gradient", &l->gradient) && symbol(l, "stint_rows", &l->rows) &&
 	       symbol(l, "stint_eval_probed", &l->eval) && symbol(l, "stint_loss", &l->loss) &&
 	       symbol(l, "stint_loss_part", &l->loss_part) &&

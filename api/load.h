@@ -26,6 +26,7 @@ struct loaded {
 	int (*backward)(stint_step *, double, double);
 	const void *(*outside_value)(const stint_step *, int);
 	void *(*outside_gradient)(stint_step *, int);
+	int64_t (*outside_rows)(const stint_step *);
 	const void *(*gradient)(const stint_step *, const char *);
 	int (*eval)(stint_step *, int64_t, const struct stint_probe *);
 	double (*loss)(const stint_step *);

@@ -239,6 +239,11 @@ STINT_PUBLIC void stint_trainer_seed(struct stint_trainer *t, int64_t seed);
 /* In how many parts a training step takes the rows of its inputs: an evaluation takes the first of
  * these parts alone. */
 STINT_PUBLIC int stint_trainer_parts(const struct stint_trainer *t);
+/* The next training step, and no other, takes the first `rows` rows of its inputs, as a step of so
+ * large a batch would: an epoch's last ones. Fill the rows behind them with any that could be
+ * samples: the last one again. STINT_STATUS_INVALID where the model wants its batch whole, with
+ * what it wants it for. */
+STINT_PUBLIC int stint_trainer_rows(struct stint_trainer *t, int64_t rows);
 /* One step: forward, backward, updates. `loss` may be NULL. */
 STINT_PUBLIC int stint_trainer_train(struct stint_trainer *t, double rate, double *loss);
 /* The same of a step whose loss the caller computes (--loss outside:NAME), in two parts, or, of a
@@ -251,6 +256,9 @@ STINT_PUBLIC int stint_trainer_backward(struct stint_trainer *t, double rate, do
  * depends on it), both of value's type and shape. 0: there are no more, or none now. */
 STINT_PUBLIC int stint_trainer_outside(
 	const struct stint_trainer *t, size_t index, struct stint_array *value, void **gradient);
+/* So many rows of these count, the first ones: all but after stint_trainer_rows, where the last
+ * parts may have none. Gradients of the others are zeros, whatever is written there. */
+STINT_PUBLIC int64_t stint_trainer_outside_rows(const struct stint_trainer *t);
 /* The gradients that a training step leaves, by index from 0: by parameters (--optimizer none) and
  * by inputs (--input-gradient), of whose names, kinds, types and shapes they are. Each lies in
  * `data`, to be read, until anything is run again; NULL: nothing was trained since. 0: there are no

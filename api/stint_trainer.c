@@ -219,6 +219,17 @@ int stint_trainer_train(struct stint_trainer *t, double rate, double *loss)
 	return (int)train(t, rate, loss);
 }
 
+static enum status take_rows(struct stint_trainer *t, int64_t rows)
+{
+	TRY(begin(t));
+	return result(t, t->l.rows(t->l.step, rows), t->dir);
+}
+
+int stint_trainer_rows(struct stint_trainer *t, int64_t rows)
+{
+	return (int)take_rows(t, rows);
+}
+
 static enum status forward(struct stint_trainer *t)
 {
 	TRY(begin(t));
@@ -254,6 +265,11 @@ int stint_trainer_outside(
 		x->rank, x->dim, x->bytes, (void *)t->l.outside_value(t->l.step, (int)index)};
 	*gradient = t->l.outside_gradient(t->l.step, (int)index);
 	return 1;
+}
+
+int64_t stint_trainer_outside_rows(const struct stint_trainer *t)
+{
+	return t->l.step ? t->l.outside_rows(t->l.step) : 0;
 }
 
 int stint_trainer_gradient(const struct stint_trainer *t, size_t index, struct stint_array *out)

@@ -69,11 +69,34 @@ static enum status outputs_read(const struct pipeline *p, const char *const **li
 	return ST_OK;
 }
 
+/* Where --dim INPUT:0=N says the batch, it says another one so, too: `rows`. Other first axes stay.
+ */
+static enum status bind_rows(struct pipeline *p, int64_t rows, struct import_options *o)
+{
+	struct import_dim *dim = arena_memdup(p->arena, o->dim, (size_t)o->ndim, sizeof *dim);
+	const int64_t batch = p->imported ? graph_rows(p->imported) : 0;
+	bool bound = false;
+	if (!dim && o->ndim)
+		return diag_nomem(p->diag);
+	for (int i = 0; i < o->ndim; i++) {
+		const char *axis = strrchr(dim[i].name, ':');
+		if (!axis || strcmp(axis, ":0") != 0 || dim[i].size != batch)
+			continue;
+		dim[i].size = rows;
+		bound = true;
+	}
+	o->dim = dim;
+	o->batch = bound ? 0 : rows;
+	return ST_OK;
+}
+
 enum status pipeline_read(struct pipeline *p, int64_t rows, struct diag *d, struct graph **out)
 {
 	struct import_options import = p->o->import;
 	import.loop_turns = loop_turns(p->o);
 	import.batch = rows;
+	if (rows && !p->o->import.batch)
+		TRY(bind_rows(p, rows, &import));
 	import.guess = p->o->guess;
 	import.whole = p->o->micro_batch ? p->o->import.batch : 0;
 	struct adapter_folder from;

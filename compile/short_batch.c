@@ -37,20 +37,29 @@ static enum status read_both(struct look *l, const struct pipeline *p)
 	return graph_apart(l->whole, part, TIMES, &l->lower, &l->apart);
 }
 
+static bool rows_count(const struct look *l, const struct tensor *y)
+{
+	return l->apart.axis[y->id] == 0 && y->dim[0] == graph_rows(l->whole);
+}
+
 /* Rows of the target, or without one of the output, are samples; of a loss that the model makes,
- * who makes it has been looked at. */
-static bool loss_counts(const struct look *l, const struct loss_spec *spec, struct tensor *y)
+ * who makes it has been looked at; of the caller's, gradients come by rows of each output. */
+static bool loss_counts(
+	const struct look *l, const struct loss_spec *spec, int n, struct tensor *const *y)
 {
 	enum dtype type;
 	int rank;
 	int64_t dim[RANK_MAX];
+	bool all = true;
+	for (int i = 0; spec->outside && i < n; i++)
+		all = all && rows_count(l, y[i]);
 	if (spec->outside)
-		return false;
+		return all;
 	if (!spec->op || spec->parameter)
 		return true;
 	if (!spec->op->loss->target || spec->against)
-		return l->apart.axis[y->id] == 0 && y->dim[0] == graph_rows(l->whole);
-	return spec->op->loss->target(l->whole, y, spec->nattr, spec->attr, &type, &rank, dim) ==
+		return rows_count(l, y[0]);
+	return spec->op->loss->target(l->whole, y[0], spec->nattr, spec->attr, &type, &rank, dim) ==
 		       ST_OK &&
 	       rank > 0 && dim[0] == graph_rows(l->whole);
 }
@@ -60,7 +69,7 @@ static bool losses_count(const struct look *l, const struct loss_list *losses)
 	struct tensor *const *y = l->output;
 	bool all = true;
 	for (int i = 0; i < losses->n; i++) {
-		all &= loss_counts(l, &losses->item[i], *y);
+		all &= loss_counts(l, &losses->item[i], l->reads[i], y);
 		y += l->reads[i];
 	}
 	return all;

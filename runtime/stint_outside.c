@@ -20,6 +20,22 @@ static int is_given(stint_step *s, const struct stint_outside *o, int mark)
 	return memcmp(p, nan, bytes) != 0;
 }
 
+static int64_t valid(const stint_step *s)
+{
+	return s->rows > 0 ? s->rows : INT64_MAX;
+}
+
+/* Rows with which an incomplete batch is filled up have no gradient: their zeros are the step's
+ * own, so that a caller writes only those that count. */
+static void fill_gradient(stint_step *s, const struct stint_outside *o, int64_t rows)
+{
+	unsigned char *p = o->gradient == SIZE_MAX ? NULL : s->device->at(s, o->gradient);
+	if (!p || o->rank < 1 || rows >= o->dim[0])
+		return;
+	const size_t from = o->bytes / (size_t)o->dim[0] * (size_t)rows;
+	memset(p + from, 0, o->bytes - from);
+}
+
 int stint_forward(stint_step *s)
 {
 	const struct stint_model *m = s->model;
@@ -35,11 +51,13 @@ int stint_forward(stint_step *s)
 	if (rc)
 		return rc;
 	s->shard = s->running ? s->shard + 1 : begin;
-	rc = stint_run_shard(s, 1, s->rows > 0 ? s->rows : INT64_MAX, 0, NULL);
+	rc = stint_run_shard(s, 1, valid(s), 0, NULL);
 	s->running = rc == STINT_PAUSED;
 	s->kept = 1;
 	for (int i = 0; s->running && i < m->noutside; i++)
 		(void)is_given(s, &m->outside[i], 1);
+	if (!s->running)
+		s->rows = 0;
 	return s->running ? STINT_OK : rc;
 }
 
@@ -59,18 +77,29 @@ int stint_backward(stint_step *s, double lr, double loss)
 	const struct stint_model *m = s->model;
 	if (!s->pause.waits)
 		return stint_rt_fail(s, STINT_BAD_DATA, "no forward pass of '%s' waits", m->name);
+	const int64_t rows = stint_outside_rows(s);
+	for (int i = 0; i < m->noutside; i++)
+		fill_gradient(s, &m->outside[i], rows);
 	for (int i = 0; i < m->noutside; i++)
 		if (!is_given(s, &m->outside[i], 0))
 			return stint_rt_fail(s, STINT_BAD_DATA,
 				"the gradient of output '%s' was not written", m->outside[i].name);
 	put_loss(s, loss);
-	int rc = stint_run_shard(s, 1, s->rows > 0 ? s->rows : INT64_MAX, lr, NULL);
+	int rc = stint_run_shard(s, 1, valid(s), lr, NULL);
 	if (!rc && !s->last)
 		return STINT_OK;
 	if (s->ranks)
 		rc = s->ranks->finish(s, rc);
 	s->rows = 0;
 	return rc ? (s->running = 0, rc) : stint_train_finish(s);
+}
+
+int64_t stint_outside_rows(const stint_step *s)
+{
+	const struct stint_model *m = s->model;
+	const int64_t all = stint_batch_rows(m) / (m->shards > 1 ? m->shards : 1);
+	const int64_t left = stint_rows_left(m, valid(s), s->shard);
+	return !s->pause.waits ? 0 : left < all ? left : all;
 }
 
 const void *stint_outside_value(const stint_step *s, int i)

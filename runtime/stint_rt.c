@@ -414,8 +414,7 @@ void stint_seed(stint_step *s, int64_t seed)
 	counter(s)->seed = seed;
 }
 
-/* Of the whole batch: the first axis of the first input that has one; 0: none has. */
-static int64_t rows_of(const struct stint_model *m)
+int64_t stint_batch_rows(const struct stint_model *m)
 {
 	for (int i = 0; i < m->nresident; i++)
 		if (m->resident[i].kind == STINT_INPUT && m->resident[i].rank > 0)
@@ -423,10 +422,9 @@ static int64_t rows_of(const struct stint_model *m)
 	return 0;
 }
 
-/* How many rows of shard k count: none may. */
-static int64_t rows_left(const struct stint_model *m, int64_t valid, int64_t k)
+int64_t stint_rows_left(const struct stint_model *m, int64_t valid, int64_t k)
 {
-	const int64_t before = m->shards > 1 ? rows_of(m) / m->shards * k : 0;
+	const int64_t before = m->shards > 1 ? stint_batch_rows(m) / m->shards * k : 0;
 	return valid == INT64_MAX ? valid : valid > before ? valid - before : 0;
 }
 
@@ -448,8 +446,8 @@ int stint_run_shard(
 	int64_t begin, end;
 	stint_own_shards(s, train, &begin, &end);
 	s->last = k == end - 1;
-	const int64_t control[STINT_CONTROLS] = {c->seed, c->count, rows_left(m, valid, k), 0, k,
-		stint_tree_nodes(begin, k, NULL), stint_tree_joins(begin, k, shards), s->last,
+	const int64_t control[STINT_CONTROLS] = {c->seed, c->count, stint_rows_left(m, valid, k), 0,
+		k, stint_tree_nodes(begin, k, NULL), stint_tree_joins(begin, k, shards), s->last,
 		valid};
 	int rc = s->device->start(s, train, control, lr, probe);
 	if (!rc && !s->last)
@@ -518,7 +516,10 @@ static int train_start(stint_step *s, double lr, const struct stint_probe *probe
 
 int stint_rows(stint_step *s, int64_t rows)
 {
-	const int64_t all = rows_of(s->model);
+	const int64_t all = stint_batch_rows(s->model);
+	if (s->pause.waits)
+		return stint_rt_fail(s, STINT_BAD_DATA,
+			"a forward pass of '%s' waits for stint_backward", s->model->name);
 	if (rows < 1 || rows > all)
 		return stint_rt_fail(
 			s, STINT_BAD_DATA, "'%s' has no batch of so many rows", s->model->name);

@@ -242,6 +242,9 @@ int stint_backward(stint_step *s, double lr, double loss);
  * forward pass has been made, or the output has none. */
 const void *stint_outside_value(const stint_step *s, int i);
 void *stint_outside_gradient(stint_step *s, int i);
+/* So many rows of these count, the first ones: all but after stint_rows, where the last
+ * micro-batches may have none. Gradients of the others are zeros, whatever is written there. */
+int64_t stint_outside_rows(const stint_step *s);
 /* The gradient of the loss of the last training step by a parameter (--optimizer none) or an input
  * (--input-gradient), in its place, until anything is run again. NULL: the step keeps none of that
  * name; there is none now, since nothing was trained, or a probe took gradients. */

@@ -172,6 +172,10 @@ enum { STINT_PAUSED = -1 };
 
 /* The shards of a step that this process does: from *begin up to *end. */
 void stint_own_shards(const stint_step *s, int train, int64_t *begin, int64_t *end);
+/* Of the whole batch: the first axis of the first input that has one; 0: none has. */
+int64_t stint_batch_rows(const struct stint_model *m);
+/* How many rows of shard k count, where `valid` ones of the batch do (INT64_MAX: all): none may. */
+int64_t stint_rows_left(const struct stint_model *m, int64_t valid, int64_t k);
 /* Of a step that is to be begun: STINT_OK, unless another one is running. */
 int stint_begin_step(stint_step *s);
 /* Shard s->shard, or the rest of it from where it waits on. */

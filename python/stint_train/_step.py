@@ -65,7 +65,8 @@ class _Held:
         return out
 
     def put(self, x: Any, rows: int | None) -> int:
-        """Copied in at once, whatever type and strides it has; not at all where it is this very memory. Returns its rows."""
+        """Copied in at once, whatever type and strides it has; not at all where it is this very memory. With `rows` it may have fewer, so many at
+        most: behind them stands the last one again. Returns its rows."""
         x = _as_array(x)
         fits = x.ndim == len(self.shape) and x.shape[1:] == self.shape[1:]
         count: int = x.shape[0] if x.ndim else 0
@@ -77,9 +78,12 @@ class _Held:
         if self.view is None:
             whole = np.zeros(self.shape, self.dtype)
             whole[:count or None] = x
+            whole[count:] = whole[count - 1:count] if count else 0
             check("trainer", lib.stint_trainer_set(self._owner, self._key, ffi.from_buffer(whole), self.bytes), self._owner)
         elif not _same_memory(x, self.view):
             np.copyto(self.view[:count] if self.shape else self.view, x, casting="same_kind")
+        if self.view is not None and 0 < count < self.shape[0]:
+            self.view[count:] = self.view[count - 1]
         return count
 
 
@@ -101,6 +105,8 @@ class Step:
         while lib.stint_trainer_array(self._trainer, len(self._held), x):
             self._held.append(_Held(self._trainer, x))
         self._parts = int(lib.stint_trainer_parts(self._trainer))
+        # of the batch: the first axis of the first input that has one, as the runtime counts
+        self._batch = next((x.shape[0] for x in self._of(lib.STINT_KIND_INPUT, lib.STINT_KIND_TARGET) if x.shape), 1)
         self._outside = 0  # parts of a step that have been forward
         self._waits = False  # the last of them for its gradients
         self._gradients: dict[str, Array] = {}
@@ -206,8 +212,13 @@ class Step:
             if len(values) != len(held):
                 raise ValueError(f"the step has {len(held)} {what}s, {[x.name for x in held]}, not {len(values)}")
             pairs = list(zip(held, values))
-        counts = {x.put(value, rows) for x, value in pairs}
-        if rows is not None and len(counts) > 1:
+        counts = set()
+        for x, value in pairs:
+            of_batch = x.shape[:1] == (self._batch,)
+            count = x.put(value, rows if of_batch else None)
+            if of_batch:
+                counts.add(count)
+        if len(counts) > 1:
             raise ValueError(f"as many rows of each {what}, not {sorted(counts)}")
         return max(counts, default=0)
 
@@ -225,21 +236,29 @@ class Step:
             raise ValueError(f"no target given: {call}(x, y), y of shape {target[0].shape}; "
                              f"what was written to step.inputs and step.target is taken by {call}()")
 
-    def _feed(self, x: Data | None, y: Any, rows: int | None) -> int:
+    def _feed(self, x: Data | None, y: Any, rows: int) -> int:
+        """The rows of what was given, `rows` at most; 0: nothing has any."""
         given = [self._put(self._of(kind), data, what, rows)
                  for kind, data, what in ((lib.STINT_KIND_INPUT, x, "input"), (lib.STINT_KIND_TARGET, y, "target"))
                  if data is not None]
-        if rows is not None and len(set(given)) > 1:
+        if len({n for n in given if n}) > 1:
             raise ValueError(f"{given[0]} rows of inputs, but {given[1]} of targets")
         return max(given, default=0)
 
+    def _feed_training(self, x: Data | None, y: Any) -> None:
+        """Fewer rows than the batch are a step of so many, an epoch's last."""
+        rows = self._feed(x, y, self._batch)
+        if 0 < rows < self._batch:
+            check("trainer", lib.stint_trainer_rows(self._trainer, rows), self._trainer)
+
     def train(self, x: Data | None = None, y: Any = None, lr: float | None = None) -> float:
-        """One step: forward, backward, updates. Returns the loss. Without arguments: on what step.inputs and step.target hold.
+        """One step: forward, backward, updates. Returns the loss. Without arguments: on what step.inputs and step.target hold. Fewer rows
+        than the batch has may be given, if the model treats samples apart: gradients and loss are those of so small a batch.
         Without lr: the rate that a torch optimizer which the step was compiled of has now, or the optimizer's own."""
         loss = ffi.new("double *")
         self._with_target(x, y, "train")
         with self._lock:
-            self._feed(x, y, None)
+            self._feed_training(x, y)
             rate = lr if lr is not None else self._rates.now() if self._rates else lib.stint_trainer_rate(self._trainer)
             check("trainer", lib.stint_trainer_train(self._trainer, rate, loss), self._trainer)
         return float(loss[0])
@@ -251,17 +270,21 @@ class Step:
             if self._outside and x is not None and not self._waits:
                 raise ValueError("the batch goes on with its next part: forward() without x")
             if not self._outside:
-                self._feed(x, None, None)
+                self._feed_training(x, None)
             check("trainer", lib.stint_trainer_forward(self._trainer), self._trainer)
             self._waits = True
             value, gradient = ffi.new("struct stint_array *"), ffi.new("void **")
             values: dict[str, Array] = {}
             self._gradients = {}
+            rows = int(lib.stint_trainer_outside_rows(self._trainer))
+            part = self._batch // self._parts
             while lib.stint_trainer_outside(self._trainer, len(values), value, gradient):
                 held = _Held(self._trainer, value)
-                values[held.name] = held.values()
+                count = rows if rows < part else None  # of a batch that is not whole; else all
+                values[held.name] = held.values()[:count] if held.shape else held.values()
                 if gradient[0]:
-                    self._gradients[held.name] = np.frombuffer(ffi.buffer(gradient[0], held.bytes), held.dtype).reshape(held.shape)
+                    place = np.frombuffer(ffi.buffer(gradient[0], held.bytes), held.dtype).reshape(held.shape)
+                    self._gradients[held.name] = place[:count] if held.shape else place
             self._outside += 1
         return values
 

@@ -28,6 +28,17 @@ from ._torch import wrong
 
 __all__ = ["Wrapped", "checkpoint", "wrap"]
 
+# Options of `stint compile` that a wrapped module has from elsewhere, and from where.
+_FROM_THE_MODULE = {
+    "loss": "the loss is computed in your loop, of the module's outputs",
+    "optimizer": "the optimizer is your loop's: torch.optim's, of model.parameters()",
+    "batch": "the example's rows are the batch",
+    "micro_batch": "wrap for a smaller batch, and add up gradients over several backward passes",
+    "freeze": "call requires_grad_(False) on a parameter before the module is wrapped",
+    "train": "call requires_grad_(False) on all other parameters before the module is wrapped",
+    "input_gradient": "call requires_grad_() on the example's tensor",
+}
+
 
 def wrap(module: torch.nn.Module, example_inputs: Any = (), *, example_kwargs: Mapping[str, Any] | None = None,
          budget: str | int | None = None, **more: Option) -> Wrapped:
@@ -35,8 +46,8 @@ def wrap(module: torch.nn.Module, example_inputs: Any = (), *, example_kwargs: M
     what the module takes) and `example_kwargs` say the batch. `more`: options of `stint compile`. Parameters and buffers stay
     the module's own, under their names; their storage is the step's arena from now on.
 
-    What is not as in torch: dropout draws stint's own numbers; a training pass takes the example's batch, an evaluation that many
-    rows at most, and gives no gradients; a forward pass is gone when the next one begins."""
+    What is not as in torch: dropout draws stint's own numbers; a pass takes as many rows as the example or fewer, and an evaluation gives no
+    gradients; a forward pass is gone when the next one begins."""
     args = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     return Wrapped(module, (args, dict(example_kwargs or {})), {"budget": budget, **more})
 
@@ -46,12 +57,30 @@ def checkpoint(module: torch.nn.Module, *, budget: str | int | None = None, **mo
     return Wrapped(module, None, {"budget": budget, **more})
 
 
+def _check_options(options: Mapping[str, Option]) -> None:
+    """Nothing that is given is passed over in silence."""
+    for name, hint in _FROM_THE_MODULE.items():
+        if options.get(name) is not None:
+            raise wrong(f"wrap: {name}= is no option of a wrapped module", hint)
+
+
+def _sizes(of_batch: dict[str, int], given: Option) -> dict[str, Option]:
+    """`dim` as the caller has it, beside the batch's own axes, which are the example's."""
+    words = [] if given is None else [given] if isinstance(given, (str, os.PathLike, int, float)) else given
+    sizes: dict[str, Any] = dict(words) if isinstance(words, Mapping) else dict(str(x).split("=", 1) for x in words)
+    for axis, rows in of_batch.items():
+        if str(sizes.get(axis, rows)) != str(rows):
+            raise wrong(f"wrap: dim says {axis}={sizes[axis]}, and the example has {rows} rows", "give an example of the batch that is wanted")
+    return {**sizes, **of_batch}
+
+
 class Wrapped(torch.nn.Module):
     """What `wrap` gives. What it has not itself (`config`), the module has."""
 
     accepts_loss_kwargs = False  # asked by Hugging Face's Trainer: no further inputs than the example's
 
     def __init__(self, module: torch.nn.Module, example: tuple[tuple[Any, ...], dict[str, Any]] | None, options: dict[str, Any]) -> None:
+        _check_options(options)
         super().__init__()
         for members in "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set":
             self.__dict__[members] = module.__dict__[members]
@@ -176,12 +205,14 @@ class _Run:
         self._inside = [(m, m.training or not module.training) for m in inside]  # as `write` exports them
         self._counters = [m for m in module.modules() if getattr(m, "num_batches_tracked", None) is not None]
         self._lock = threading.Lock()
+        self._rows = self._batch  # of the last forward pass
         self._turn = 0  # forward passes so far
         self._waits = False  # the last one for its backward pass
         self._outputs: dict[str, Array] = {}
         self._gradients: list[torch.Tensor] = []
-        of_batch = {f"{name}:0": self._batch for name, x in zip(self._names, tensors) if x.shape[:1] == (self._batch,)}
-        self.step = self._compiled(leaves, {**options, "dim": of_batch})
+        self._of_batch = [x.shape[:1] == (self._batch,) for x in tensors]
+        of_batch = {f"{name}:0": self._batch for name, whole in zip(self._names, self._of_batch) if whole}
+        self.step = self._compiled(leaves, {**options, "dim": _sizes(of_batch, options.get("dim"))})
         self._read = {x.name for x in self.step._of(lib.STINT_KIND_INPUT)}  # a step has not what no node reads
         self._share()
 
@@ -287,6 +318,7 @@ class _Run:
         with self._lock:
             self._finish()
             self._outputs = self.step.forward(self._given(inputs))
+            self._rows = next((x.shape[0] for x, whole in zip(inputs, self._of_batch) if whole), self._batch)
             self._waits = True
             self._turn += 1
             for m in self._counters:
@@ -305,4 +337,5 @@ class _Run:
                 found = [*map(self.step.input_gradient, self._wanted), *(parameters[name] for name in self.step.trained())]
                 self._gradients = [torch.from_numpy(_writeable(x)) for x in found]
             # not the views: autograd keeps what it is given, and the next pass writes there
-            return [x.clone() if wanted else None for x, wanted in zip(self._gradients, wants)]
+            of_inputs = [x[:self._rows] if x.shape[:1] == (self._batch,) else x for x in self._gradients[:len(self._wanted)]]
+            return [x.clone() if wanted else None for x, wanted in zip((*of_inputs, *self._gradients[len(self._wanted):]), wants)]

@@ -372,7 +372,7 @@ class Errors(unittest.TestCase):
         step = stint.compile(MLP, optimizer="sgd:lr=1", budget="100%", **OPTIONS)
         folder = step.folder
         self.assertTrue((folder / "step.c").exists())
-        for wrong in x[:, :, 1:], x[0], x[:5], np.zeros((BATCH + 1, 1, 28, 28), "f4"):
+        for wrong in x[:, :, 1:], x[0], x[:0], np.zeros((BATCH + 1, 1, 28, 28), "f4"):
             with self.assertRaisesRegex(ValueError, "'image' wants the shape"):
                 step.train(wrong, y)
         with self.assertRaisesRegex(ValueError, "no input"):
@@ -381,6 +381,8 @@ class Errors(unittest.TestCase):
             step.train((x, x), y)
         with self.assertRaisesRegex(ValueError, "7 rows of inputs, but 8 of targets"):
             step.eval(x[:7], y[:8])
+        with self.assertRaisesRegex(ValueError, "5 rows of inputs, but 64 of targets"):
+            step.train(x[:5], y)
         with self.assertRaisesRegex(TypeError, "'target' wants int64"):
             step.train(x, y.astype("f4"))
         with self.assertRaisesRegex(stint.ModelError, "index or label 1[0-9] is out of range"):

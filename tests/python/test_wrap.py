@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 import torch
-from stint_train import BudgetError, UsageError
+from stint_train import BudgetError, StintError, UsageError
 from stint_train.torch import checkpoint, wrap
 from torch import nn
 
@@ -117,6 +117,13 @@ class Wrap(unittest.TestCase):
             got.append((x.grad, shift.grad))
         for have, want in zip(got[1], got[0]):
             torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-6)
+        for m in plain, model:
+            m.eval()
+        with torch.no_grad():  # the shift is every row's
+            torch.testing.assert_close(*(m(x[:3], more={"shift": shift})["logits"] for m in (model, plain)), rtol=1e-4, atol=1e-5)
+        model.train()
+        with self.assertRaisesRegex(StintError, "the first axis of 'in_1' does not count samples"):
+            model(x[:3], more={"shift": shift})
         with self.assertRaisesRegex(ValueError, "the module was wrapped for inputs"):
             model(x)
         with self.assertRaisesRegex(RuntimeError, "an input wants a gradient that the example's did not"):
@@ -149,6 +156,42 @@ class Wrap(unittest.TestCase):
         generator, judge = (copy.deepcopy(m) for m in plain)
         wrapped = wrap(generator, torch.zeros(8, 16), **OPTIONS), wrap(judge, torch.zeros(8, 32, requires_grad=True), **OPTIONS)
         np.testing.assert_allclose(play(*wrapped), play(*plain), rtol=1e-5)
+
+    def test_fewer_rows_than_the_example(self):
+        """An epoch's last batch: statistics, losses and gradients by parameters and inputs are torch's of so few rows."""
+        plain = Net()
+        model = wrap(copy.deepcopy(plain), batch(0)[0].requires_grad_(), **OPTIONS)
+        optimizers = [torch.optim.AdamW([p for p in m.parameters() if p.requires_grad], lr=1e-2) for m in (plain, model)]
+        for k, rows in enumerate((8, 3, 8, 1, 5)):
+            got = []
+            for m, optimizer in zip((plain, model), optimizers):
+                x, y = batch(k)
+                x = x[:rows].requires_grad_()
+                loss = loss_of(m(x), y[:rows])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                got.append((loss.detach(), x.grad))
+            for have, want in zip(got[1], got[0]):
+                torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-6)
+        self.same(model, plain)
+        together = wrap(nn.Sequential(nn.Linear(4, 4), nn.Softmax(0)), torch.zeros(8, 4), **OPTIONS)
+        with self.assertRaisesRegex(StintError, "a step takes a whole batch: .*Softmax.* takes the samples of a batch together"):
+            together(torch.zeros(3, 4))
+        together(torch.zeros(8, 4)).sum().backward()  # nothing was lost
+
+    def test_options_that_the_module_has(self):
+        for name, value in (("loss", "mse"), ("optimizer", "sgd"), ("batch", 4), ("micro_batch", 2), ("freeze", ["conv.*"]), ("train", ["*"]),
+                            ("input_gradient", ["in_0"])):
+            for make in self.pair, lambda **more: checkpoint(Net(), **more):
+                with self.assertRaisesRegex(UsageError, f"{name}= is no option of a wrapped module"):
+                    make(**{name: value})
+        for dim in {"in_0:0": 4}, "in_0:0=4", ["in_0:0=4"]:
+            with self.assertRaisesRegex(UsageError, "dim says in_0:0=4, and the example has 8 rows"):
+                self.pair(dim=dim)
+        with self.assertRaisesRegex(UsageError, "no input has an axis of that name"):
+            self.pair(dim={"length": 4})
+        self.pair(dim={"in_0:0": 8})
 
     def test_only_the_last_forward_pass(self):
         plain, model = self.pair()
@@ -184,7 +227,7 @@ class Wrap(unittest.TestCase):
             loss_of(model(x), y).backward()
         model.train()
         with self.assertRaisesRegex(ValueError, "wants the shape"):
-            model(x[:3])
+            model(x[:, :, :3])
         for move in (lambda: model.half(), lambda: model.to(torch.float64), lambda: model.to("meta")):
             with self.assertRaisesRegex(RuntimeError, "would be moved or converted"):
                 move()
