@@ -329,6 +329,16 @@ enum status report_json(FILE *f, struct arena *a, const struct problem *p, const
 	return ST_OK;
 }
 
+void report_budgets(FILE *f, int64_t known, int64_t proven, int64_t keep_all)
+{
+	char a[24], b[24], c[24];
+	fprintf(f,
+		"smallest budget met: %" PRId64 " bytes (%s); proven lower bound: %" PRId64
+		" bytes (%s); all kept: %" PRId64 " bytes (%s)\n",
+		known, bytes_human(known, a), proven, bytes_human(proven, b), keep_all,
+		bytes_human(keep_all, c));
+}
+
 void report_needs(FILE *f, int64_t arena_bytes, enum report_place place)
 {
 	char b[24], c[24];

@@ -8,6 +8,9 @@
 #include "graph/graph.h"
 #include "planner/plan.h"
 
+/* Which budgets there are: the smallest that is met, what none is below, what keeping everything
+ * takes. */
+void report_budgets(FILE *f, int64_t known, int64_t proven, int64_t keep_all);
 /* Memory by kind, kept, recomputed, overwritten, cost and bound, a sparkline of memory. */
 enum status report_plan(
 	FILE *f, struct arena *a, const struct problem *p, const struct plan *plan, struct diag *d);

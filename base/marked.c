@@ -30,6 +30,15 @@ char *marked_name(struct arena *a, const char *s, size_t n)
 	return name;
 }
 
+char *marked_write(struct arena *a, const char *name)
+{
+	char *s = arena_alloc(a, 2 * strlen(name) + 1, 1), *to = s;
+	for (; s && *name; *to++ = *name++)
+		if (strchr("\\,;=", *name))
+			*to++ = '\\';
+	return s;
+}
+
 char *marked_option_end(const char *s)
 {
 	char *p;

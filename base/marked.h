@@ -12,6 +12,8 @@ char *marked_first(const char *s, const char *marks);
 char *marked_last(const char *s, char mark);
 /* The first n bytes of `s` without the backslashes; NULL: no memory. */
 char *marked_name(struct arena *a, const char *s, size_t n);
+/* Such a name with the backslashes that it needs as an option's last value; NULL: no memory. */
+char *marked_write(struct arena *a, const char *name);
 /* The mark where the option at `s` ends, "a=1" in "a=1,b=2": at ',', or at ':' (which tensors'
  * names may have in them, too) where another one follows. NULL: it is the last. */
 char *marked_option_end(const char *s);

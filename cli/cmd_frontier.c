@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/frontier_parts.h"
+#include "api/report.h"
 #include "api/safe_put.h"
 #include "cli/cli.h"
 #include "cli/command_options.h"
@@ -36,7 +37,8 @@ static void print_row(const struct frontier *f, int i)
 static void print_table(const struct frontier *f)
 {
 	const struct problem *p = f->problem;
-	char a[24], b[24];
+	char a[24];
+	report_budgets(stdout, f->view.known_bytes, f->view.proven_bytes, f->view.keep_all);
 	printf("%7s %12s %10s", "share", "budget", "arena");
 	if (p->costs)
 		printf(" %9s", "ms");
@@ -49,12 +51,8 @@ static void print_table(const struct frontier *f)
 		f->loops ? "  keep" : "");
 	for (int i = 0; i < f->view.npoint; i++)
 		print_row(f, i);
-	printf("100%% keeps everything: %s; 0%% would be what is resident: %s\n",
-		bytes_human(f->view.keep_all, a), bytes_human(f->view.resident, b));
-	printf("smallest budget met: %" PRId64 " bytes (%s); no plan needs less than %" PRId64
-	       " bytes (%s)\n",
-		f->view.known_bytes, bytes_human(f->view.known_bytes, a), f->view.proven_bytes,
-		bytes_human(f->view.proven_bytes, b));
+	printf("100%% keeps everything; 0%% would be what is resident: %s\n",
+		bytes_human(f->view.resident, a));
 }
 
 static void print_part(const struct problem *p, const struct frontier *f, int i)

@@ -1,7 +1,5 @@
 /* stint plan MODEL.onnx ... | --graph G.json [--budget SIZE] [-o PLAN.json] [--dump-graph G.json]
  */
-#include <inttypes.h>
-
 #include "api/report.h"
 #include "cli/calibration.h"
 #include "cli/cli.h"
@@ -36,15 +34,6 @@ static enum status find_range(
 		p->arena, &p->plans, &options, &out->known, &out->proven, &eval, p->diag);
 }
 
-static void print_range(const struct range *r)
-{
-	char a[24], b[24], c[24];
-	if (r->known)
-		printf("smallest budget: %s = %" PRId64 " bytes; proven bound: %s; all kept: %s\n",
-			bytes_human(r->known, a), r->known, bytes_human(r->proven, b),
-			bytes_human(r->all, c));
-}
-
 /* An infeasible answer is written too, as the format says, with the exit code of a budget not met.
  */
 static enum status finish(struct pipeline *p, const struct options *o, struct activity *at,
@@ -62,7 +51,8 @@ static enum status finish(struct pipeline *p, const struct options *o, struct ac
 	TRY(st);
 	if (o->json)
 		return report_json(stdout, p->arena, problem, plan, p, p->diag);
-	print_range(&range);
+	if (range.known)
+		report_budgets(stdout, range.known, range.proven, range.all);
 	TRY(report_plan(stdout, p->arena, problem, plan, p->diag));
 	TRY(report_kinds(stdout, p->arena, problem, plan, p->diag));
 	report_trials(stdout, p);

@@ -210,6 +210,7 @@ static enum status show(struct pipeline *p, struct options *o, struct activity *
 	}
 	c->import.read = IMPORT_READ_ANY;
 	c->import.unbound = 1; /* to look at a model nobody has to say the batch */
+	c->guess = 1;
 	TRY(pipeline_import(p));
 	const bool groups = !o->json && (c->group || c->no_decay_1d);
 	if (groups)

@@ -5,7 +5,8 @@
 
 #include "compile/pipeline.h"
 
-/* Requires p->imported. With o->guess, sets p->losses where o->loss is NULL, and tells. */
+/* Requires p->imported. Where o->loss is NULL: with o->guess sets p->losses, and tells; else says
+ * that it is missing, and which one would fit. */
 enum status guess_loss(struct pipeline *p);
 /* With o->guess, what o->optimizer is taken for where it is NULL, and tells; else o->optimizer. */
 const char *guess_optimizer(const struct pipeline *p);

@@ -316,9 +316,6 @@ enum status pipeline_graphs(struct pipeline *p)
 {
 	const struct compile_options *o = p->o;
 	TRY(guess_loss(p));
-	if (!o->loss && !p->losses.n)
-		return diag_fail(p->diag, ST_USAGE, NULL, "--loss none plans the forward pass only",
-			"no --loss given");
 	if (p->forward && o->no_outputs)
 		return diag_fail(p->diag, ST_USAGE, NULL, NULL,
 			"--no-outputs: without a loss there would be nothing to compute");

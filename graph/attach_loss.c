@@ -225,14 +225,18 @@ static enum status add_target(struct graph *g, const struct loss_spec *spec, str
 	return g->failed;
 }
 
+const struct node *loss_maker(const struct tensor *t)
+{
+	while (t->maker && t->maker->op->traits & OP_VIEW)
+		t = t->maker->in[0];
+	return t->maker;
+}
+
 static void warn_of_output(const struct graph *g, const struct loss_spec *spec,
 	const struct tensor *out, const char *key, enum op_gives unwanted)
 {
 	struct text hint = {0};
-	const struct tensor *t = out;
-	while (t->maker && t->maker->op->traits & OP_VIEW)
-		t = t->maker->in[0];
-	const struct node *maker = t->maker;
+	const struct node *maker = loss_maker(out);
 	if (!maker || maker->op->gives != unwanted)
 		return;
 	text_add(&hint, "--loss '%s:%s=%s' reads that",

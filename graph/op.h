@@ -76,7 +76,7 @@ enum op_apart {
 };
 
 /* What a record's output is, where losses care. */
-enum op_gives { GIVES_ANYTHING, GIVES_SOFTMAX, GIVES_SIGMOID };
+enum op_gives { GIVES_ANYTHING, GIVES_SOFTMAX, GIVES_LOG_SOFTMAX, GIVES_SIGMOID };
 
 /* A named scalar parameter: a pointwise attribute, or a loss's or optimizer's option. */
 struct op_option {

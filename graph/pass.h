@@ -81,6 +81,9 @@ enum status group_no_decay(
 enum status graph_loss_outputs(const struct graph *g, const struct loss_spec *spec, int *n,
 	struct tensor *out[LOSS_OUTPUTS]);
 
+/* What makes an output's values, views apart: it may say which loss that is made for. NULL: nothing
+ * does. */
+const struct node *loss_maker(const struct tensor *t);
 /* Say so where the model's output is what a loss makes of it: probabilities, for cross-entropy.
  * Requires a lowered graph. */
 void graph_warn_of_losses(const struct graph *g, const struct loss_list *losses);

@@ -253,11 +253,30 @@ bool dims_known(
 	return is_fixed(dim) || bound;
 }
 
-/* A size for what has none, under all its names; told once. */
-static enum status guess(
-	struct importer *im, const struct where *w, int axis, const Dimension *dim, int64_t *out)
+static bool is_channels(const Dimension *dim)
 {
-	enum { USUAL = 128 };
+	return is_fixed(dim) && (dim->dim_value == 1 || dim->dim_value == 3 || dim->dim_value == 4);
+}
+
+/* A side of a picture: [N, C, H, W] or [N, H, W, C] of reals, C the channels of one. */
+static bool is_side(const Onnx__ValueInfoProto *v, int axis)
+{
+	const Onnx__TypeProto__Tensor *type = v->type->tensor_type;
+	const Onnx__TensorShapeProto *shape = type->shape;
+	enum dtype real;
+	if (shape->n_dim != 4 || axis == 0 || !element_type(type->elem_type, DT_F32, &real) ||
+		!dtype_is_real(real))
+		return false;
+	const int channels = axis == 1 || !is_channels(shape->dim[1]) ? 3 : 1;
+	return axis != channels && is_channels(shape->dim[channels]);
+}
+
+/* A size for what has none, under all its names; told once. */
+static enum status guess(struct importer *im, const struct where *w, const Onnx__ValueInfoProto *v,
+	int axis, int64_t *out)
+{
+	enum { SIDE = 224, USUAL = 128 };
+	const Dimension *dim = input_shape(v)->dim[axis];
 	struct arena *a = im->m.arena;
 	const char *place = arena_printf(a, "%s:%d", w->node, axis);
 	const char *name = *symbol(dim) ? symbol(dim) : place;
@@ -265,16 +284,21 @@ static enum status guess(
 	const char *hint = arena_printf(a, axis ? "--dim %s=N" : "--batch N, or --dim %s=N", name);
 	if (!b || !hint)
 		return diag_nomem(im->d);
-	*b = (struct binding){.size = axis ? USUAL : 1, .bound = true, .in_model = true};
+	*b = (struct binding){.size = !axis              ? 1
+				      : is_side(v, axis) ? SIDE
+							 : USUAL,
+		.bound = true,
+		.in_model = true};
 	diag_note(im->d, w, hint, "axis %d ('%s') has no fixed size: planned for %" PRId64, axis,
 		*symbol(dim) ? symbol(dim) : "?", b->size);
 	*out = b->size;
 	return ST_OK;
 }
 
-enum status dims_size(
-	struct importer *im, const char *input, int axis, const Dimension *dim, int64_t *out)
+enum status dims_size(struct importer *im, const Onnx__ValueInfoProto *v, int axis, int64_t *out)
 {
+	const char *input = text_of(v->name);
+	const Dimension *dim = input_shape(v)->dim[axis];
 	const struct where w = {im->m.path, input, "input"};
 	if (is_fixed(dim))
 		return fixed_size(im, &w, axis, dim->dim_value, out);
@@ -283,5 +307,5 @@ enum status dims_size(
 	*out = axis == 0 && im->rows ? im->rows : im->o->unbound;
 	if (*out)
 		return ST_OK;
-	return im->o->guess ? guess(im, &w, axis, dim, out) : unbound(im, &w, axis, symbol(dim));
+	return im->o->guess ? guess(im, &w, v, axis, out) : unbound(im, &w, axis, symbol(dim));
 }

@@ -18,7 +18,7 @@ typedef Onnx__TensorProto Tensor;
 
 /* A file that is open for all tensors that lie in it. */
 struct external_file {
-	const unsigned char *data;
+	const unsigned char *data; /* NULL: it is not there */
 	int64_t bytes;
 };
 
@@ -33,6 +33,11 @@ static const char *entry(const Tensor *t, const char *key)
 /* Said of data that stays where it is: no file below a folder of the model's copy has such a name.
  */
 #define ELSEWHERE "linked-elsewhere/"
+
+static bool is_elsewhere(const char *location)
+{
+	return strncmp(location, ELSEWHERE, sizeof ELSEWHERE - 1) == 0;
+}
 
 enum status external_leave(const struct model *m, Tensor *t, struct diag *d)
 {
@@ -53,6 +58,19 @@ enum status external_leave(const struct model *m, Tensor *t, struct diag *d)
 	}
 	t->external_data = list;
 	return ST_OK;
+}
+
+bool tensor_is_external(const Tensor *t)
+{
+	return t->has_data_location &&
+	       t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
+bool tensor_is_absent(const struct model *m, const Tensor *t)
+{
+	const char *location = tensor_is_external(t) ? entry(t, "location") : NULL;
+	const struct external_file *f = location ? names_get(m->external, location) : NULL;
+	return f && !f->data;
 }
 
 static bool whole_number(const char *s, int64_t *out)
@@ -144,7 +162,7 @@ static enum status not_open(
 			"put the file itself there: `cp -rL FOLDER COPY` copies what links lead to",
 			"a symbolic link stands in the way to its external data '%s'", location);
 	return diag_fail(d, ST_INVALID, &w,
-		strncmp(location, ELSEWHERE, sizeof ELSEWHERE - 1) == 0
+		is_elsewhere(location)
 			? "with --link-weights DIR/model.onnx is for `stint export DIR` alone: "
 			  "export, or take the model itself"
 			: "external data must lie beside the model",
@@ -200,6 +218,12 @@ static enum status find_file(const struct model *m, const Tensor *t, const char 
 	const int fd = f ? open_beneath(m, location) : -1;
 	if (!f)
 		return diag_nomem(d);
+	if (fd < 0 && errno == ENOENT && !is_elsewhere(location) && m->absent &&
+		absent_will_do(t)) {
+		absent_file(m, location);
+		*out = *known = f;
+		return ST_OK;
+	}
 	if (fd < 0)
 		return not_open(m, t, location, d);
 	const enum status st = map(m, t, location, fd, f, d);
@@ -224,6 +248,12 @@ enum status external_raw(const struct model *m, const Tensor *t, int64_t bytes,
 		return tensor_bad(
 			m, t, NULL, d, "its external data has another length than its shape needs");
 	TRY(find_file(m, t, location, &f, d));
+	if (!f->data && !absent_will_do(t)) {
+		errno = ENOENT;
+		return not_open(m, t, location, d);
+	}
+	if (!f->data)
+		return absent_raw(m, t, bytes, raw, d);
 	if (offset > f->bytes || bytes > f->bytes - offset)
 		return diag_fail(d, ST_INVALID,
 			&(struct where){.file = m->path, .node = text_of(t->name), .op = "tensor"},

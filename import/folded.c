@@ -51,7 +51,7 @@ static struct values *values_of(const struct folded *f, const Tensor *t, const c
 	if (!v || t->n_dims < 1 ||
 		tensor_values(&f->im->m, t, DT_F32, &type, &v->rank, v->dim, &data, &quiet) !=
 			ST_OK ||
-		type != DT_F32)
+		type != DT_F32 || tensor_is_absent(&f->im->m, t))
 		return NULL;
 	v->name = name;
 	v->v = data;

@@ -154,6 +154,8 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	im->left_end = &im->left_first;
 	im->tensor[0].arena = im->other[0].arena = a;
 	TRY(model_read(a, path, &im->m, d));
+	if (o->guess && !(im->m.absent = absent_new(a)))
+		return diag_nomem(d);
 	im->g = graph_new(a, d, path, table, target, real);
 	if (!im->g)
 		return ST_INTERNAL;

@@ -54,8 +54,9 @@ struct import_options {
 	int64_t whole; /* the batch that `batch` is a micro-batch of, by --micro-batch; 0: none */
 	int64_t expansion; /* nodes that functions and loops may come to; 0: EXPANSION_MAX */
 	int64_t unbound; /* size of axes that nothing binds, for looking at a model; 0: an error */
-	/* They get a size instead, which a note tells: 1, where they are an input's first axis, or
-	 * 128. */
+	/* They get a size instead, which a note tells: 1, where they are an input's first axis, 224
+	 * along a picture's sides, or 128. Values of weights that lie in files that are not there
+	 * are others' (absent.c), which a warning tells. */
 	int guess;
 	int ndim;
 	const struct import_dim *dim;

@@ -12,7 +12,9 @@ struct model {
 	Onnx__ModelProto *proto;
 	struct arena *arena; /* owns everything unpacked */
 	struct names
-		*external; /* files beside it, by the names that it has for them (external.c) */
+		*external;     /* files beside it, by the names that it has for them (external.c) */
+	struct absent *absent; /* stands in for weights in those that are not there; NULL: an error
+				*/
 };
 
 /* Read and unpack `path`: depth at most 64, no text with a zero byte, memory bounded by the file's
@@ -55,6 +57,16 @@ enum status tensor_bad(const struct model *m, const Onnx__TensorProto *t, const 
 	struct diag *d, const char *what);
 /* The `bytes` bytes of a tensor whose data is external, mapped. (external.c) */
 enum status external_raw(const struct model *m, const Onnx__TensorProto *t, int64_t bytes,
+	const unsigned char **raw, struct diag *d);
+bool tensor_is_external(const Onnx__TensorProto *t);
+/* Its values are others', since its file is not there. Requires that they were asked for. */
+bool tensor_is_absent(const struct model *m, const Onnx__TensorProto *t);
+/* The latter, as the file would have them. (absent.c) Requires m->absent, which absent_new makes
+ * (NULL: no memory), and what absent_will_do says. */
+struct absent *absent_new(struct arena *a);
+bool absent_will_do(const Onnx__TensorProto *t);
+void absent_file(const struct model *m, const char *location);
+enum status absent_raw(const struct model *m, const Onnx__TensorProto *t, int64_t bytes,
 	const unsigned char **raw, struct diag *d);
 /* What t says of its data's place is no longer found: it is for who knows t's name. */
 enum status external_leave(const struct model *m, Onnx__TensorProto *t, struct diag *d);
@@ -361,6 +373,8 @@ void warn_of_smoothing(struct importer *im);
 /* PyTorch's `.detach()`, which ONNX has as Identity: the newer exporter notes it, without optimize.
  */
 bool node_is_detach(const Onnx__NodeProto *n);
+/* Say which files are not there, values in which others stand in for. */
+void absent_tell(const struct importer *im);
 struct decision role_of(const struct importer *im, const struct tensor *t);
 /* Whether it would be trained if the command line said nothing of it. */
 bool weight_by_origin(const struct importer *im, const struct tensor *t);
@@ -429,8 +443,7 @@ enum status batch_free(struct importer *im);
 /* What --fix says of an input; NULL: nothing. */
 const struct import_fix *fix_of(const struct import_options *o, const char *name);
 /* The size of one axis of an input; reports an unbound one. */
-enum status dims_size(struct importer *im, const char *input, int axis,
-	const Onnx__TensorShapeProto__Dimension *dim, int64_t *out);
+enum status dims_size(struct importer *im, const Onnx__ValueInfoProto *v, int axis, int64_t *out);
 
 /* A node's attributes. Those that are graphs only where the node can be expanded. */
 enum status import_attributes(struct importer *im, const struct scope *s, const char *node,

@@ -244,7 +244,7 @@ static enum status unpack_model(struct arena *a, const char *path, const char *b
 	if (!external)
 		return diag_nomem(d);
 	external->arena = a;
-	*out = (struct model){path, (Onnx__ModelProto *)m, a, external};
+	*out = (struct model){path, (Onnx__ModelProto *)m, a, external, NULL};
 	return out->proto->graph ? ST_OK : bad_file(path, d, "it has no graph");
 }
 

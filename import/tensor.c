@@ -109,7 +109,7 @@ enum status tensor_raw(const struct model *m, const Tensor *t, int64_t numel,
 {
 	const int64_t bytes = element_bytes(t->data_type, numel);
 	*raw = NULL;
-	if (t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+	if (tensor_is_external(t))
 		return external_raw(m, t, bytes, raw, d);
 	if (!t->has_raw_data || (t->raw_data.len == 0 && bytes > 0))
 		return ST_OK; /* some writers set an empty one beside the typed field */

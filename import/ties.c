@@ -91,6 +91,8 @@ bool item_load(struct ties *s, struct item *x)
 		tensor_shape(&s->im->m, t, &rank, dim, &x->numel, &quiet) != ST_OK ||
 		x->numel == 0 || tensor_raw(&s->im->m, t, x->numel, &x->raw, &quiet) != ST_OK)
 		return false;
+	if (tensor_is_absent(&s->im->m, t))
+		x->raw = NULL;
 	x->width = element_width(t->data_type);
 	if (!x->raw && (int64_t)t->n_float_data == x->numel &&
 		t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)

@@ -211,7 +211,7 @@ static enum status import_input(struct importer *im, const Onnx__ValueInfoProto 
 			"has %zu axes", shape->n_dim);
 	enum status worst = ST_OK;
 	for (int i = 0; i < (int)shape->n_dim; i++) {
-		enum status st = dims_size(im, name, i, shape->dim[i], &dim[i]);
+		enum status st = dims_size(im, v, i, &dim[i]);
 		worst = st != ST_OK ? st : worst;
 	}
 	TRY(worst);
@@ -315,6 +315,7 @@ enum status import_values(struct importer *im)
 		TRY(initializer(im, p->initializer[i], &x));
 		TRY(define(im, x->name, x));
 	}
+	absent_tell(im);
 	TRY(warn_of_lost(im));
 	check_patterns(im, "--train", im->o->train_pattern);
 	check_patterns(im, "--freeze", im->o->freeze_pattern);

@@ -147,9 +147,9 @@ static enum status grad_emit(struct emit *e, const struct node *n)
 /* clang-format off */
 const struct op_def ops_softmax[] = {
 	SOFTMAX("Softmax", .since = 13, .gives = GIVES_SOFTMAX, .match = softmax_match, .example = SPANS),
-	SOFTMAX("LogSoftmax", .variant = SOFTMAX_LOG, .since = 13, .example = SPANS),
+	SOFTMAX("LogSoftmax", .variant = SOFTMAX_LOG, .since = 13, .gives = GIVES_LOG_SOFTMAX, .example = SPANS),
 	SOFTMAX("Softmax", .since = 1, .until = 13, .gives = GIVES_SOFTMAX, .example = FLATTENED),
-	SOFTMAX("LogSoftmax", .variant = SOFTMAX_LOG, .since = 1, .until = 13, .example = FLATTENED),
+	SOFTMAX("LogSoftmax", .variant = SOFTMAX_LOG, .since = 1, .until = 13, .gives = GIVES_LOG_SOFTMAX, .example = FLATTENED),
 	GRADIENT("stint.SoftmaxGrad"),
 	GRADIENT("stint.LogSoftmaxGrad", .variant = SOFTMAX_LOG, .cost = softmax_cost),
 	{0},

@@ -810,6 +810,36 @@ static void layers(struct model_test *t, const char *count)
 	model_output(t, x);
 }
 
+/* y, and this function of it, the output. */
+static void ending(struct model_test *t, const char *operator)
+{
+	linear(t);
+	model_node(t, operator, "end", "y", "p");
+	t->graph.output[0]->name = arena_strdup(t->arena, "p");
+}
+
+/* An output that no weight has a part in, before one that they have. */
+static void aside(struct model_test *t)
+{
+	model_input(t, "z", FLOAT_TYPE, "N,2");
+	model_node(t, "Relu", "aside", "z", "q");
+	model_output(t, "q");
+	linear(t);
+}
+
+/* A picture of so many channels, whose sides the file does not say. */
+static void unsized(struct model_test *t, const char *channels)
+{
+	const int n = 4 * atoi(channels);
+	char shape[32];
+	snprintf(shape, sizeof shape, "N,%s,H,W", channels);
+	model_input(t, "x", FLOAT_TYPE, shape);
+	snprintf(shape, sizeof shape, "4,%s,1,1", channels);
+	weights(t, "w", shape, n);
+	model_node(t, "Conv", "conv", "x,w", "y");
+	model_output(t, "y");
+}
+
 bool models_make(struct model_test *t, const char *name, const char *text)
 {
 	static const struct {
@@ -825,10 +855,14 @@ bool models_make(struct model_test *t, const char *name, const char *text)
 		{"root", root}, {"known", known}, {"masked", masked}, {"outside", outside},
 		{"beside", beside}, {"twice", twice}, {"vast", vast}, {"tokens", tokens},
 		{"sequence", sequence}, {"sentence", sentence}, {"readers", readers},
-		{"pixels", pixels}, {"kept_otherwise", kept_otherwise}};
+		{"pixels", pixels}, {"kept_otherwise", kept_otherwise}, {"aside", aside}};
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (!strcmp(name, made[i].name))
 			return made[i].make(t), true;
+	if (!strcmp(name, "ending"))
+		return ending(t, text), true;
+	if (!strcmp(name, "unsized"))
+		return unsized(t, text), true;
 	if (!strcmp(name, "idle"))
 		return idle(t, text), true;
 	if (!strcmp(name, "layers"))
