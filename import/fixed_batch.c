@@ -21,6 +21,8 @@ void batch_read(struct importer *im)
 		if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
 			dim->dim_value > 0 && dim->dim_value <= INT32_MAX)
 			im->rows = im->fixed = dim->dim_value;
+		else if (im->one_row)
+			im->rows = im->fixed = 1;
 		if (im->fixed) /* each node is looked at, and made anew */
 			im->g->loop_turns = 0;
 		return;
@@ -60,8 +62,10 @@ enum status batch_free(struct importer *im)
 		im->g = freed;
 	if (freed && im->fixed != im->o->batch)
 		diag_note(im->d, &(struct where){im->m.path, im->batched, "input"}, NULL,
-			"the batch of %" PRId64 " that the exporter fixed is free: each node "
+			"%sthe batch of %" PRId64 " that the exporter fixed is free: each node "
 			"treats samples apart",
+			im->one_row ? "nodes compute with one sample, whatever axis 0 is called: "
+				    : "",
 			im->fixed);
 	return ST_OK;
 }

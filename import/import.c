@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/held.h"
 #include "graph/pass.h"
 #include "import/import_parts.h"
 
@@ -137,33 +138,74 @@ static enum status import_graph(struct importer *im)
 	return graph_verify(im->g);
 }
 
-enum status import_onnx(struct arena *a, const char *path, const struct import_options *o,
-	const struct op_table *table, const struct target *target, enum dtype real, struct diag *d,
-	struct graph **out)
+/* What import_onnx is given. */
+struct asked {
+	struct arena *a;
+	const char *path;
+	const struct import_options *o;
+	const struct op_table *table;
+	const struct target *target;
+	enum dtype real;
+};
+
+/* `one_row`: the nodes are made for a batch of 1, whatever the inputs' first axis is called.
+ * *sized: it is --batch that sizes that axis. */
+static enum status import_as(
+	const struct asked *x, bool one_row, struct diag *d, struct graph **out, bool *sized)
 {
+	struct arena *a = x->a;
+	const struct import_options *o = x->o;
 	struct importer *im = ARENA_NEW(a, struct importer);
 	if (!im)
 		return diag_nomem(d);
 	im->o = o;
 	im->d = d;
-	im->table = table;
+	im->table = x->table;
+	im->one_row = one_row;
 	im->limit = im->left = o->expansion ? o->expansion : EXPANSION_MAX;
 	im->dim.arena = im->block.arena = im->constant.arena = a;
 	im->top = (struct scope){.tensor = &im->tensor[0], .other = &im->other[0], .prefix = ""};
 	im->use.arena = im->left_out.arena = a;
 	im->left_end = &im->left_first;
 	im->tensor[0].arena = im->other[0].arena = a;
-	TRY(model_read(a, path, &im->m, d));
+	TRY(model_read(a, x->path, &im->m, d));
 	if (o->guess && !(im->m.absent = absent_new(a)))
 		return diag_nomem(d);
-	im->g = graph_new(a, d, path, table, target, real);
+	im->g = graph_new(a, d, x->path, x->table, x->target, x->real);
 	if (!im->g)
 		return ST_INTERNAL;
 	im->g->straight_through = o->qat != 0;
 	im->g->loop_turns = o->loop_turns;
 	im->g->silent_trains = !strcmp(text_of(im->m.proto->producer_name), "pytorch");
 	im->index = im->g->index;
-	TRY(import_graph(im));
-	*out = im->g;
-	return ST_OK;
+	const enum status st = import_graph(im);
+	*sized = im->batched && !im->fixed;
+	if (st == ST_OK)
+		*out = im->g;
+	return st;
+}
+
+/* An example of one row makes PyTorch's exporter put a 1 into nodes, whatever it then calls the
+ * axis: such a file works for one row alone, and is read as one whose batch is fixed at 1. */
+enum status import_onnx(struct arena *a, const char *path, const struct import_options *o,
+	const struct op_table *table, const struct target *target, enum dtype real, struct diag *d,
+	struct graph **out)
+{
+	const struct asked x = {a, path, o, table, target, real};
+	struct held as_called, one_row;
+	bool sized = false;
+	held_begin(&as_called, a);
+	const enum status st = import_as(&x, false, &as_called.diag, out, &sized);
+	if (st == ST_INVALID && sized && o->batch > 1) {
+		held_begin(&one_row, a);
+		if (import_as(&x, true, &one_row.diag, out, &sized) == ST_OK) {
+			held_tell(&one_row, d);
+			(*out)->diag = d;
+			return ST_OK;
+		}
+	}
+	held_tell(&as_called, d);
+	if (st == ST_OK)
+		(*out)->diag = d;
+	return st;
 }

@@ -61,7 +61,7 @@ done
 
 # Without --batch it is as large as it was; the data are no multiple of it.
 all=$case/all
-compiled plain --portable --precision fp64 || failed=1
+compiled plain --batch "$fixed" --portable --precision fp64 || failed=1
 grep -q 'that the exporter fixed' "$work/plain.log" && failure "the exporter's batch is not kept"
 "$stint" predict "$work/plain" --input "$all/input.npy" -o "$work/rows.safetensors" || failed=1
 "$compare" 2e-6 "$work/rows.safetensors" "$all/rows.safetensors" || failure "predict"
