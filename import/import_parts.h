@@ -249,7 +249,7 @@ struct importer {
 	int64_t rows;           /* the batch that the graph is built for */
 	int64_t fixed;          /* the file says so: in its input `batched`; 0: it does not */
 	const char *batched;
-	bool one_row; /* the nodes say so, of an axis with a name: at 1 */
+	bool one_row;          /* the nodes say so, of an axis with a name: at 1 */
 	struct names left_out; /* what nodes that are left out would have made */
 	int nleft;             /* these nodes */
 	struct left_reason *left_first, **left_end;
