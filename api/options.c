@@ -424,6 +424,9 @@ static const struct option table[] = {
 		"let the planner search this long (plans may then differ)"),
 	VALUE("effort", OPTION_REAL, compile.effort, COMMAND_ALL, "X",
 		"search this many times as long as usual (default 1)"),
+	VALUE("gap", OPTION_REAL, compile.gap, COMMAND_ALL, "SHARE",
+		"a plan that is proven to cost at most so much more than any other will do (default "
+		"0.001; with more --effort 0)"),
 	VALUE("unroll", OPTION_SIZE, compile.unroll, COMMAND_ALL, "N",
 		"loops of more than N (15) turns stay loops, where they can; others become their turns"),
 	VALUE("no-recompute", OPTION_LIST, compile.insist.once, COMMAND_ALL, "PATTERN",

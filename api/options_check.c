@@ -13,6 +13,8 @@
 /* Kernels whose threads each have scratch of their own run with so many on a GPU, whatever the
  * processors here. */
 enum { GPU_THREADS = 32, GPU_ARCH = 90, THREADS_MOST = 1024 };
+/* No cost is known so well. */
+static const double GAP = 0.001;
 
 /* --arch, 90 or sm_90. */
 static enum status check_arch(struct options *o, bool cuda, struct diag *d)
@@ -173,6 +175,10 @@ enum status options_check(struct options *o, struct diag *d)
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--time wants seconds");
 	if (!(o->compile.effort > 0) || isinf(o->compile.effort))
 		return diag_fail(d, ST_USAGE, NULL, NULL, "--effort wants a number above 0");
+	if (!options_given(o, "gap"))
+		o->compile.gap = o->compile.effort > 1 ? 0 : GAP;
+	if (!(o->compile.gap >= 0 && o->compile.gap < 1))
+		return diag_fail(d, ST_USAGE, NULL, NULL, "--gap wants a share from 0 to below 1");
 	TRY(check_lengths(o, d));
 	return offload_check(o, d);
 }

@@ -14,7 +14,7 @@ static const char *const member[OPTION_GROUPS][GROUP_MOST] = {
 		"no-decay-1d", "clip-value", "clip-norm", "ema", "dropout", "bn", "bn-variance",
 		"no-outputs", "input-gradient"},
 	{"budget", "micro-batch", "ranks", "shard", "split", "keep-all", "segments", "recompute",
-		"no-recompute", "unroll", "effort", "time", "costs", "fuse"},
+		"no-recompute", "unroll", "effort", "gap", "time", "costs", "fuse"},
 	{"output", "force", "link-weights", "threads", "portable", "bare", "isa", "cross",
 		"debug-arena", "no-build", "no-cache"},
 	{"target", "arch", "offload"},

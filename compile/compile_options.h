@@ -86,7 +86,7 @@ struct compile_options {
 	const struct dropout_ratio *ratio;
 	int keep_all, segments, no_outputs;
 	const char *const *input_gradient; /* names, ended by NULL; NULL: none */
-	double seconds, effort;
+	double seconds, effort, gap;
 	int64_t unroll; /* loops of so many turns become their turns; 0: of UNROLL_MOST */
 	struct insist insist;
 	int64_t offload_least; /* bytes of the smallest tensor that may wait on the host; 0: none */

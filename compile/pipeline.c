@@ -487,6 +487,7 @@ struct plan_options pipeline_options(const struct compile_options *o)
 		.segments = o->segments,
 		.seconds = o->seconds,
 		.effort = o->effort,
+		.gap = o->gap,
 		.onlooker = o->onlooker,
 		.mode = o->keep_all   ? PLAN_KEEP_ALL
 			: o->segments ? PLAN_SEGMENTS

@@ -42,8 +42,10 @@ struct plan_options {
 	/* PLAN_BLOCKS: a segment ends where one tensor, locally the smallest, is all that the rest
 	 * of the forward pass reads; where that never is, at every local minimum of such bytes. */
 	enum plan_mode { PLAN_AUTO, PLAN_KEEP_ALL, PLAN_SEGMENTS, PLAN_BLOCKS } mode;
-	int segments;   /* PLAN_SEGMENTS: K equal segments, as PyTorch's checkpoint_sequential */
-	double effort;  /* multiplies the default count of work; 0 stands for 1 */
+	int segments;  /* PLAN_SEGMENTS: K equal segments, as PyTorch's checkpoint_sequential */
+	double effort; /* multiplies the default count of work; 0 stands for 1 */
+	double gap; /* a plan proven to cost at most this share more than any other will do: 0.001
+		     */
 	double seconds; /* wall-clock limit of the search; 0: stop by a count of work (repeatable)
 			 */
 	struct onlooker *onlooker; /* may end it: ST_INTERRUPTED; NULL */

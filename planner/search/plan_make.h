@@ -65,13 +65,15 @@ enum status candidates_fixed(struct planner *pl, struct seq *q);
 /* What no plan within the budget can cost less than, and whether more work may raise it. */
 struct proof {
 	double bound;
-	bool tried, more; /* it was raised; it can be further */
+	bool tried, more;  /* it was raised; it can be further */
+	double gap, until; /* that is near enough, from so much work on */
 };
 /* A cost at which there is nothing left to do: what is cheaper by less than a millionth is no
- * shorter step, as far as costs can tell. */
-static inline double proof_meets(const struct proof *p)
+ * shorter step, as far as costs can tell; and after a while, what is cheaper by less than was asked
+ * for. */
+static inline double proof_meets(const struct proof *p, const struct search *x)
 {
-	return p->bound * (1 + 1e-6);
+	return p->bound * (1 + (x->work >= p->until && p->gap > 1e-6 ? p->gap : 1e-6));
 }
 
 /* To whoever waits. */

@@ -4,7 +4,9 @@
 #include <time.h>
 
 enum { TIGHTEN_MAX = 8, SEED_BUDGETS = 5, SEED_OPS_MAX = 3000 };
-static const double WORK_TOTAL = 3e8;
+/* WORK_NEAR: from there on a plan as near the bound as was asked for will do; small graphs have
+ * their best by then, and cheap proofs. */
+static const double WORK_TOTAL = 3e8, WORK_NEAR = 1e7, NEAR_EFFORT = 0.03;
 /* With a clock: its limit is cut into stages by the work that it is likely to allow, of which the
  * search within the whole budget gets a share and tightening the rest. */
 static const double WORK_SECOND = 1e8, SEARCH_SHARE = 0.6;
@@ -134,6 +136,8 @@ static enum status search(struct solver *s)
 		work = WORK_SECOND * pl->o->seconds * SEARCH_SHARE;
 	}
 	x->target = pl->o->budget;
+	s->proof.gap = pl->o->gap;
+	s->proof.until = x->work + WORK_NEAR * pl->effort;
 	TRY(search_best(s, work));
 	TRY(onlooker_check(pl->in->onlooker, pl->d));
 	if (s->best.found)
@@ -174,8 +178,9 @@ static enum status prove(struct solver *s)
 	if ((proof->tried && !proof->more) || s->plan->cost_total <= proof->bound * (1 + 1e-9))
 		return ST_OK;
 	proof_tell(pl, s->plan->cost_total, proof, -1);
-	return bound_raise(pl->in, pl->o->budget, s->plan->cost_total, pl->effort, &proof->bound,
-		&proof->more, pl->d);
+	const bool near = s->plan->cost_total <= proof_meets(proof, &pl->x);
+	return bound_raise(pl->in, pl->o->budget, s->plan->cost_total,
+		near ? NEAR_EFFORT * pl->effort : pl->effort, &proof->bound, &proof->more, pl->d);
 }
 
 /* From a sequence that fits the budget, if there is one; pl->least is set. */

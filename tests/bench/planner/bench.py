@@ -41,6 +41,7 @@ def arguments():
     a.add_argument("--only", metavar="NAME", help="instances whose name holds NAME")
     a.add_argument("--large", action="store_true", help="the generated graphs up to 100,000 ops too")
     a.add_argument("--effort", help="passed on to stint plan, where it knows the option")
+    a.add_argument("--gap", help="the same")
     a.add_argument("--timeout", type=float, default=600, help="processor seconds for one plan")
     a.add_argument("--save", metavar="FILE", help="write the results as JSON")
     a.add_argument("--against", metavar="FILE", help="compare with results saved before")
@@ -89,12 +90,12 @@ class Bench:
         self.work = work
         self.stint = os.path.join(options.build, "stint")
         self.extra = []
-        if options.effort:
-            says = subprocess.run([self.stint, "plan", "--help"], capture_output=True, text=True)
-            if "--effort" in says.stdout + says.stderr:
-                self.extra = ["--effort", options.effort]
-            else:
-                print("this stint has no --effort: planning as usual", file=sys.stderr)
+        says = subprocess.run([self.stint, "plan", "--help"], capture_output=True, text=True)
+        for option, value in (("--effort", options.effort), ("--gap", options.gap)):
+            if value and option in says.stdout + says.stderr:
+                self.extra += [option, value]
+            elif value:
+                print(f"this stint has no {option}: planning as usual", file=sys.stderr)
         self.before = {}
         if options.against:
             with open(options.against) as f:
