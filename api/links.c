@@ -53,9 +53,8 @@ const struct weight_link *links_of(const struct weight_links *links, const char 
 	return NULL;
 }
 
-bool links_name(void *user, const char *name)
+bool links_name(const struct weight_links *links, const char *name)
 {
-	const struct weight_links *links = user;
 	for (int i = 0; i < links->n; i++)
 		if (!strcmp(links->item[i].model, name))
 			return true;

@@ -24,8 +24,8 @@ struct weight_links {
 enum status links_find(struct pipeline *p, struct weight_links *out);
 /* The link of tensor `step`; NULL: it is copied. */
 const struct weight_link *links_of(const struct weight_links *links, const char *step);
-/* Whether the model's tensor `name` is linked. `user`: struct weight_links. */
-bool links_name(void *user, const char *name);
+/* Whether the model's tensor `name` is linked. */
+bool links_name(const struct weight_links *links, const char *name);
 /* One note for each. */
 enum status links_notes(struct arena *a, const struct weight_links *links,
 	struct safetensors_note **out, struct diag *d);

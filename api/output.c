@@ -14,6 +14,7 @@
 #include "api/make.h"
 #include "api/objects.h"
 #include "api/report.h"
+#include "api/weight_places.h"
 #include "api/weights.h"
 #include "codegen/embedded.h"
 #include "compile/other_lengths.h"
@@ -59,15 +60,15 @@ static enum status notes_of(struct pipeline *p, const struct weight_links *links
 /* Initial values by name: parameters and buffers under the model's names, constants under theirs;
  * of a shorter length those that the longest one's step has not. The widest types first: between
  * tensors there is no gap, and each must lie where its numbers can be read. */
-static enum status save_weights(
-	struct pipeline *p, const char *dir, const struct weight_links *links)
+static enum status save_weights(struct pipeline *p, const char *dir,
+	const struct weight_links *links, struct weight_places *places)
 {
 	const struct graph_problem *gp = pipeline_problem_shown(p);
 	int n = 0;
 	const int first = p->longest ? residents_of(pipeline_problem_shown(p->longest)) : 0;
 	struct safetensors_entry *entry = ARENA_ARRAY(
 		p->arena, struct safetensors_entry, gp->problem->ntensor);
-	char *path = arena_printf(p->arena, "%s/weights.safetensors", dir);
+	char *path = arena_printf(p->arena, "%s/" WEIGHTS_FILE, dir);
 	if (!entry || !path)
 		return diag_nomem(p->diag);
 	for (int width = 8; width; width /= 2)
@@ -91,9 +92,9 @@ static enum status save_weights(
 	int nnote = 0;
 	if (!p->longest)
 		TRY(notes_of(p, links, &note, &nnote));
-	if (safetensors_write(path, entry, n, note, nnote, message) != 0)
+	if (safetensors_write_soon(path, entry, n, note, nnote, message) != 0)
 		return diag_fail(p->diag, ST_IO, NULL, NULL, "%s", message);
-	return ST_OK;
+	return places ? weight_places_find(p, dir, entry, n, places) : ST_OK;
 }
 
 static enum status make_folder(struct pipeline *p, const char *folder)
@@ -185,23 +186,20 @@ static enum status save_runtime(struct pipeline *p, const char *dir)
 	return ST_OK;
 }
 
-static enum status save_model(struct pipeline *p, const char *dir, const struct weight_links *links)
-{
-	char *model = arena_printf(p->arena, "%s/model.onnx", dir);
-	return !model ? diag_nomem(p->diag)
-		      : import_copy_model(p->o->model, model, &p->import, p->imported->table,
-				links_name, (void *)(uintptr_t)links, p->diag);
-}
-
-/* The model and its weights, of which some may stay where they are. */
+/* The weights, of which some may stay where they are, and the model without them. */
 static enum status save_values(struct pipeline *p, const char *dir)
 {
 	struct weight_links links;
+	struct weight_places places = {.links = &links};
+	char *model = arena_printf(p->arena, "%s/model.onnx", dir);
+	if (!model)
+		return diag_nomem(p->diag);
 	TRY(links_find(p, &links));
-	TRY(save_model(p, dir, &links));
+	TRY(save_weights(p, dir, &links, &places));
 	if (onlooker_stops(p->o->onlooker))
 		return ST_INTERRUPTED;
-	return save_weights(p, dir, &links);
+	return import_copy_model(p->o->model, model, &p->import, p->imported->table,
+		weight_places_of, &places, p->diag);
 }
 
 /* What adapters the step trains, for `export`. */
@@ -220,7 +218,7 @@ static enum status write_length(void *user, struct pipeline *p, int64_t length)
 	static const struct weight_links none;
 	const char *dir = length_folder(p->arena, user, length);
 	TRY(make_folder(p, dir));
-	TRY(save_weights(p, dir, &none));
+	TRY(save_weights(p, dir, &none, NULL));
 	return save_texts(p, dir);
 }
 
@@ -235,7 +233,7 @@ static enum status save_lengths(struct pipeline *p, const char *dir)
 	return save(p, dir, LENGTHS_FILE, &t);
 }
 
-/* The model first: the largest, and the one that may be refused. */
+/* Values first: the largest, and what may be refused. */
 static enum status save_parts(struct pipeline *p, const char *dir)
 {
 	static enum status (*const part[])(struct pipeline *, const char *) = {

@@ -24,6 +24,20 @@ static enum status take_in(const struct model *m, Tensor *t, struct diag *d)
 	return ST_OK;
 }
 
+/* Its bytes stay where the model has them, or where they are beside the copy. */
+static enum status leave_out(
+	const struct model *m, Tensor *t, const struct import_place *at, struct diag *d)
+{
+	if (!at->file)
+		return is_external(t) ? external_leave(m, t, d) : ST_OK;
+	if (is_external(t))
+		TRY(take_in(m, t, d));
+	if (!tensor_is_large(t) || t->raw_data.len != at->bytes ||
+		memcmp(t->raw_data.data, at->data, at->bytes) != 0)
+		return ST_OK;
+	return tensor_refer(m->arena, t, at->file, at->offset) ? ST_OK : diag_nomem(d);
+}
+
 enum status model_take_in(
 	const struct model *m, import_outside *outside, void *user, struct diag *d)
 {
@@ -31,11 +45,11 @@ enum status model_take_in(
 	TRY(tensors_list(m, &list, d));
 	TRY(tensors_list(m, &other, d));
 	for (size_t i = 0; i < list.n; i++) {
-		if (!is_external(list.item[i]))
-			continue;
-		TRY(outside && outside(user, text_of(list.item[i]->name))
-				? external_leave(m, list.item[i], d)
-				: take_in(m, list.item[i], d));
+		struct import_place at;
+		if (outside && outside(user, text_of(list.item[i]->name), &at))
+			TRY(leave_out(m, list.item[i], &at, d));
+		else if (is_external(list.item[i]))
+			TRY(take_in(m, list.item[i], d));
 	}
 	for (size_t i = 0; i < other.n; i++)
 		if (is_external(other.item[i]))

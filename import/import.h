@@ -109,12 +109,21 @@ enum status import_onnx(struct arena *a, const char *path, const struct import_o
 	const struct op_table *table, const struct target *target, enum dtype real, struct diag *d,
 	struct graph **out);
 
+/* Where an initializer's bytes are, so that a copy of the model need not have them: from `offset`
+ * on in `file`, which is beside the copy, if they are `data`; `file` NULL: where the model has
+ * them. */
+struct import_place {
+	const char *file;
+	uint64_t offset;
+	const void *data;
+	size_t bytes;
+};
+
 /* A copy of the model with external data taken in, and its initializers tied and untied as
  * import_onnx has them. Where that would be over 2 GiB, which protobuf does not allow, large
  * tensors lie in `to`.data; so do those of all models written here. Initializers of which `outside`
- * says so stay where the model has them, which is not below `to`'s folder: export_lookup must know
- * them. */
-typedef bool import_outside(void *user, const char *name);
+ * knows a place stay there; where that is not beside the copy, export_lookup must know them. */
+typedef bool import_outside(void *user, const char *name, struct import_place *at);
 enum status import_copy_model(const char *from, const char *to, const struct import_options *o,
 	const struct op_table *table, import_outside *outside, void *user, struct diag *d);
 

@@ -46,6 +46,10 @@ struct tensors {
 enum status tensors_list(const struct model *m, struct tensors *list, struct diag *d);
 /* Raw bytes take the place of other forms. */
 void tensor_set_raw(Onnx__TensorProto *t, const void *data, size_t bytes);
+/* Whether its bytes are many enough to lie in another file, and that they do: in `location`, beside
+ * the model. False: no memory. */
+bool tensor_is_large(const Onnx__TensorProto *t);
+bool tensor_refer(struct arena *a, Onnx__TensorProto *t, const char *location, uint64_t offset);
 /* A node's name for people and for the schedule; nodes without one get "Op_index". */
 const char *node_label(struct arena *a, const Onnx__NodeProto *n, int index);
 

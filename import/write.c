@@ -70,7 +70,7 @@ void tensor_set_raw(Tensor *t, const void *data, size_t bytes)
 
 /* --- The other file --- */
 
-static bool is_large(const Tensor *t)
+bool tensor_is_large(const Tensor *t)
 {
 	return t->has_raw_data && t->raw_data.len > SMALL;
 }
@@ -88,7 +88,7 @@ static bool put_large(void *user, FILE *f)
 	for (size_t i = 0; i < list->n; i++) {
 		const ProtobufCBinaryData *raw = &list->item[i]->raw_data;
 		const size_t gap = (size_t)(aligned(at) - at);
-		if (!is_large(list->item[i]))
+		if (!tensor_is_large(list->item[i]))
 			continue;
 		if (fwrite(zeros, 1, gap, f) != gap ||
 			fwrite(raw->data, 1, raw->len, f) != raw->len)
@@ -98,16 +98,15 @@ static bool put_large(void *user, FILE *f)
 	return true;
 }
 
-/* t says where its bytes are. */
-static bool refer(struct arena *a, Tensor *t, char *location, uint64_t offset)
+bool tensor_refer(struct arena *a, Tensor *t, const char *location, uint64_t offset)
 {
 	enum { KEYS = 3 };
-	char *const value[KEYS] = {location, arena_printf(a, "%" PRIu64, offset),
+	char *const value[KEYS] = {arena_strdup(a, location), arena_printf(a, "%" PRIu64, offset),
 		arena_printf(a, "%zu", t->raw_data.len)};
 	static const char *const key[KEYS] = {"location", "offset", "length"};
 	Onnx__StringStringEntryProto *e = ARENA_ARRAY(a, Onnx__StringStringEntryProto, KEYS);
 	t->external_data = ARENA_ARRAY(a, Onnx__StringStringEntryProto *, KEYS);
-	if (!e || !t->external_data || !value[1] || !value[2])
+	if (!e || !t->external_data || !value[0] || !value[1] || !value[2])
 		return false;
 	for (int i = 0; i < KEYS; i++) {
 		onnx__string_string_entry_proto__init(&e[i]);
@@ -128,17 +127,16 @@ static enum status put_outside(
 	struct arena *a = m->arena;
 	const char *path = arena_printf(a, "%s" MODEL_DATA, to);
 	const char *slash = path ? strrchr(path, '/') : NULL;
-	char *location = path ? arena_strdup(a, slash ? slash + 1 : path) : NULL;
 	uint64_t at = 0;
-	if (!location)
+	if (!path)
 		return diag_nomem(d);
 	TRY(file_save(path, put_large, list, d));
 	for (size_t i = 0; i < list->n; i++) {
 		Tensor *t = list->item[i];
-		if (!is_large(t))
+		if (!tensor_is_large(t))
 			continue;
 		at = aligned(at);
-		if (!refer(a, t, location, at))
+		if (!tensor_refer(a, t, slash ? slash + 1 : path, at))
 			return diag_nomem(d);
 		at += t->raw_data.len;
 	}

@@ -66,6 +66,9 @@ const char *safetensors_note(const struct safetensors *f, const char *key);
  * the order given. (safetensors_write.c) */
 int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
 	const struct safetensors_note *note, int nnote, char *message);
+/* The same of what can be made again: does not wait for the disk. */
+int safetensors_write_soon(const char *path, const struct safetensors_entry *entry, int n,
+	const struct safetensors_note *note, int nnote, char *message);
 /* Hands the `bytes` bytes of an entry to `take`, part by part in order, until one fails: what that
  * returned. */
 int safetensors_parts(const struct safetensors_entry *e, size_t bytes,

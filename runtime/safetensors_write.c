@@ -152,7 +152,7 @@ static int put_part(void *to, const void *part, size_t n)
 }
 
 static int put_all(FILE *f, const struct safetensors_entry *entry, int n,
-	const struct safetensors_note *note, int nnote)
+	const struct safetensors_note *note, int nnote, int lasting)
 {
 	if (safetensors_put_header(f, entry, n, note, nnote))
 		return 1;
@@ -162,7 +162,7 @@ static int put_all(FILE *f, const struct safetensors_entry *entry, int n,
 		if (safetensors_parts(&entry[i], (size_t)bytes, put_part, f))
 			return 1;
 	}
-	return fflush(f) != 0 || ferror(f) || fsync(fileno(f)) != 0;
+	return fflush(f) != 0 || ferror(f) || (lasting && fsync(fileno(f)) != 0);
 }
 
 static void sync_folder(char *path)
@@ -236,15 +236,15 @@ void safetensors_draft_free(struct safetensors_draft *d)
 	*d = (struct safetensors_draft){NULL, NULL};
 }
 
-int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
-	const struct safetensors_note *note, int nnote, char *message)
+static int write_file(const char *path, const struct safetensors_entry *entry, int n,
+	const struct safetensors_note *note, int nnote, int lasting, char *message)
 {
 	struct safetensors_draft d;
 	if (safetensors_check(entry, n, message) ||
 		safetensors_draft(&d, path, (long)getpid(), message))
 		return 1;
 	FILE *f = fopen(d.path, "wb");
-	int rc = !f || put_all(f, entry, n, note, nnote) ? why() : 0;
+	int rc = !f || put_all(f, entry, n, note, nnote, lasting) ? why() : 0;
 	if (f && fclose(f) != 0 && !rc)
 		rc = why();
 	if (!rc)
@@ -257,4 +257,16 @@ int safetensors_write(const char *path, const struct safetensors_entry *entry, i
 	}
 	safetensors_draft_free(&d);
 	return rc != 0;
+}
+
+int safetensors_write(const char *path, const struct safetensors_entry *entry, int n,
+	const struct safetensors_note *note, int nnote, char *message)
+{
+	return write_file(path, entry, n, note, nnote, 1, message);
+}
+
+int safetensors_write_soon(const char *path, const struct safetensors_entry *entry, int n,
+	const struct safetensors_note *note, int nnote, char *message)
+{
+	return write_file(path, entry, n, note, nnote, 0, message);
 }
