@@ -15,8 +15,8 @@ struct weight_places {
 	struct weight_place *item; /* by name */
 };
 
-/* Of the n entries that were written as DIR/weights.safetensors those that are an initializer as the
- * model has it. */
+/* Of the n entries that were written as DIR/weights.safetensors those that are an initializer as
+ * the model has it. */
 enum status weight_places_find(struct pipeline *p, const char *dir,
 	const struct safetensors_entry *entry, int n, struct weight_places *out);
 /* An import_outside: what is linked stays in the model's file. `user`: struct weight_places. */

@@ -33,6 +33,36 @@ static void assert_plan(const struct problem *p, const struct plan *plan)
 	assert_true(plan->cost_total >= plan->cost_once * (1 - 1e-9));
 }
 
+/* A plan that is near enough ends the search: it is as near as was asked for, and some are dearer
+ * than what the search finds when it goes on. */
+static void near_enough(void **state)
+{
+	(void)state;
+	const struct shape large = {.nop = 150, .nparam = 4, .unit = 64, .most = 20};
+	const double gap = 0.2;
+	int ended = 0;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct heard h;
+		struct diag d = listen(&h);
+		struct arena *a = arena_new();
+		struct problem *p = random_problem(a, seed, &large);
+		struct plan_options o = {.alignment = 64, .effort = 0.1};
+		struct plan *best, *near;
+		int64_t resident, keep_all;
+		assert_int_equal(plan_range(a, p, &o, &resident, &keep_all, &d), ST_OK);
+		o.budget = resident + (keep_all - resident) * 9 / 10;
+		assert_int_equal(plan_make(a, p, &o, &best, &d), ST_OK);
+		o.gap = gap;
+		assert_int_equal(plan_make(a, p, &o, &near, &d), ST_OK);
+		assert_plan(p, near);
+		assert_true(near->cost_total <= near->lower_bound * (1 + gap) ||
+			    near->cost_total == best->cost_total);
+		ended += near->cost_total > best->cost_total * (1 + 1e-9);
+		arena_free(a);
+	}
+	assert_true(ended > 0);
+}
+
 static void random_problems(void **state)
 {
 	(void)state;
@@ -229,6 +259,7 @@ static void same_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(near_enough),
 		cmocka_unit_test(random_problems),
 		cmocka_unit_test(tiny_problems),
 		cmocka_unit_test(chains),
