@@ -2,6 +2,7 @@
  * steps on made-up data. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/safe_put.h"
 #include "cli/args.h"
@@ -95,7 +96,11 @@ enum status bench_measure(struct bench *b, int steps, struct diag *d)
 	TRY(measure_memory(b, d));
 	TRY(timing_plan(b->arena, b->dir, &b->t, d));
 	b->calibrated_us = -1;
-	if (b->t.plan && l->model->nlib > 0)
+	/* may call the library, even where none of its nodes does */
+	const char *library = arena_printf(b->arena, "%s/stint_rt_library.c", b->dir);
+	if (!library)
+		return diag_nomem(d);
+	if (b->t.plan && access(library, R_OK) == 0)
 		TRY(calibration_us(b->arena, b->t.problem, b->t.plan, l->model->threads,
 			&b->calibrated_us, d));
 	TRY(bench_wanted(b, &wanted, d));

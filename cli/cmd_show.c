@@ -152,7 +152,7 @@ static enum status show_plan(struct arena *a, const char *graph, const char *pat
 		return ST_OK;
 	TRY(print_stored(a, path, d));
 	TRY(print_plan(a, s.problem, s.plan, o->steps != 0, s.place, d));
-	/* a folder's step that calls the library */
+	/* a folder's step that may call the library */
 	const char *library = shown_beside(a, path, "stint_rt_library.c");
 	if (!library)
 		return diag_nomem(d);

@@ -105,7 +105,7 @@ npy "$work/t.npy" 256 4
 for model in deep norms; do
 	for flag in 1 0; do
 		stepped $model known$flag fixed --fix flag=$flag || fail "$model, $flag known"
-		for way in "" "--budget 70%" "--budget min"; do
+		for way in "" "--budget 90%" "--budget min"; do
 			# shellcheck disable=SC2086 # options are words
 			stepped $model data$flag $flag $way --debug-arena && agrees "$work/data$flag.safetensors" "$work/known$flag.safetensors" "$work/data$flag" ||
 				fail "$model, $flag, $way"
