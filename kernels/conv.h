@@ -119,10 +119,38 @@ static inline struct conv_strip conv_strip_of(
 	return s;
 }
 
+#ifdef STINT_NO_VECTORS
+/* to[0..8) = from. */
+static inline void conv_eight_at(real *to, const real *from)
+{
+	for (int i = 0; i < 8; i++)
+		to[i] = from[i];
+}
+
+/* to[0..n) = from. */
+static inline void conv_copy(int64_t n, const real *from, real *restrict to)
+{
+	for (int64_t i = 0; i < n; i++)
+		to[i] = from[i];
+}
+
+/* to[0..n) += from. */
+static inline void conv_add(int64_t n, const real *from, real *restrict to)
+{
+	for (int64_t i = 0; i < n; i++)
+		to[i] += from[i];
+}
+#else
 typedef real conv_four
 	__attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
 typedef real conv_eight
 	__attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
+
+/* to[0..8) = from. */
+static inline void conv_eight_at(real *to, const real *from)
+{
+	*(conv_eight *)to = *(const conv_eight *)from;
+}
 
 /* to[0..n) = from, n at most CONV_COLUMNS. The last vector overlaps the one before it: where they
  * meet they hold the same. */
@@ -161,6 +189,7 @@ static inline void conv_add(int64_t n, const real *from, real *restrict to)
 		for (int64_t i = 0; i < n; i++)
 			to[i] += from[i];
 }
+#endif
 
 /* row[0..n): elements i, i + stride, ... of a line of `size`; 0 outside. */
 static inline void conv_line(
@@ -322,8 +351,8 @@ static inline void conv_tile(int64_t m, int64_t n, int64_t j, int64_t k, const r
 		for (int64_t q = 0; q < m; q++) {
 			const int64_t lo = MAX(r->from, j), hi = MIN(r->from + r->n, j + n);
 			real *const to = y + q * plane + r->to - r->from * spread;
-			__builtin_prefetch(to + lo * spread, 1);
-			__builtin_prefetch(to + (hi - 1) * spread, 1);
+			PREFETCH(to + lo * spread, 1);
+			PREFETCH(to + (hi - 1) * spread, 1);
 		}
 	gemm_part_off(m, n > CONV_COLUMNS / 2 ? CONV_COLUMNS : CONV_COLUMNS / 2, k, pa, k, b + j,
 		off, t, CONV_COLUMNS, 0);
@@ -403,8 +432,7 @@ static inline void conv_close(int64_t n, int64_t lines, int64_t columns, int64_t
 		for (int64_t r = 0; r < lines; r++) {
 			const real *const from = x + off[i] + r * pitch;
 			for (int64_t c = 0; c < columns; c += 8) /* what is too much comes again */
-				*(conv_eight *)(to + r * columns + c) = *(
-					const conv_eight *)(from + c);
+				conv_eight_at(to + r * columns + c, from + c);
 		}
 }
 

@@ -7,7 +7,7 @@
 #include "gemm.h"
 #include "window.h"
 
-#ifdef STINT_BARE
+#if defined(STINT_BARE) || defined(STINT_NO_VECTORS)
 #include "conv_depth_lean.h"
 #else
 

@@ -6,8 +6,25 @@
 
 #include "window.h"
 
+#ifndef STINT_NO_VECTORS
 typedef real conv_lanes
 	__attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
+#endif
+
+/* lane[i % 8] += y[i] x[i] for n of them, a multiple of 8. */
+static inline void conv_dot(
+	int64_t n, const real *restrict x, const real *restrict y, real *restrict lane)
+{
+#ifdef STINT_NO_VECTORS
+	for (int64_t i = 0; i < n; i++)
+		lane[i % 8] += y[i] * x[i];
+#else
+	conv_lanes sum = *(conv_lanes *)lane;
+	for (int64_t i = 0; i < n; i += 8)
+		sum += *(const conv_lanes *)(y + i) * *(const conv_lanes *)(x + i);
+	*(conv_lanes *)lane = sum;
+#endif
+}
 
 /* One row of a direct convolution: y += v x (mode 0), x += v y (1), lanes of a sum += y x (2). */
 FORM void conv_row(int mode, int64_t n, int64_t s, real v, real *restrict x, real *restrict y,
@@ -26,11 +43,8 @@ FORM void conv_row(int mode, int64_t n, int64_t s, real v, real *restrict x, rea
 		for (int64_t i = 0; i < n; i++)
 			x[i * s] += v * y[i];
 	else if (s == 1) {
-		conv_lanes sum = *(conv_lanes *)lane;
 		const int64_t whole = n - n % 8;
-		for (int64_t i = 0; i < whole; i += 8)
-			sum += *(const conv_lanes *)(y + i) * *(const conv_lanes *)(x + i);
-		*(conv_lanes *)lane = sum;
+		conv_dot(whole, x, y, lane);
 		for (int64_t i = whole; i < n; i++)
 			lane[8 + i - whole] += y[i] * x[i];
 	} else

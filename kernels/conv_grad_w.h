@@ -140,11 +140,8 @@ KERNEL_PART void conv_windows(const struct conv_gradient *g, const struct conv_s
 		for (int64_t l = 0; l < w->kernel[0] * w->kernel[1]; l++) {
 			const real *from = strip + off[i] + conv_tap(g, s, l * w->kernel[2]);
 			for (int64_t t = 0; t < parts; t++, to += n)
-				for (int64_t c = 0; c < n;
-					c += 8) /* what is too much comes again */
-					*(conv_eight *)(to + c) = *(
-						const conv_eight *)(from +
-								    t * w->dilation[2] * g->n + c);
+				for (int64_t c = 0; c < n; c += 8) /* the rest comes again */
+					conv_eight_at(to + c, from + t * w->dilation[2] * g->n + c);
 		}
 }
 

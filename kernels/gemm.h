@@ -52,6 +52,7 @@ enum {
 
 #include "gemm_isa.h"
 
+#ifndef STINT_NO_VECTORS
 /* Squares of four are transposed in registers. */
 typedef real gemm_four
 	__attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
@@ -66,6 +67,7 @@ typedef gemm_int gemm_places __attribute__((vector_size(4 * sizeof(real))));
 #define GEMM_FOUR_real(x) (*(const gemm_four *)(x))
 #define GEMM_FOUR_narrow(x)                                                                        \
 	((gemm_four){VALUE((x)[0]), VALUE((x)[1]), VALUE((x)[2]), VALUE((x)[3])})
+#endif
 #endif
 
 #define T real

@@ -8,6 +8,43 @@
 
 #include "madd.h"
 
+#ifdef STINT_NO_VECTORS
+#if defined(STINT_HAS_FMA) || !defined(STINT_ONE_ISA)
+#define GEMM_ADDED(a, b, c) FUSED(a, b, c)
+#else
+#define GEMM_ADDED(a, b, c) ((a) * (b) + (c))
+#endif
+
+/* One element of c, of its row of a's panel and its column of b's: term p's at b + off[p], or
+ * GEMM_NR further on each. */
+static inline void gemm_cell(
+	int64_t k, const real *a, const real *b, const int32_t *off, real *c, int add)
+{
+	real sum = 0;
+	for (int64_t p = 0; p < k; p++)
+		sum = GEMM_ADDED(a[p * GEMM_MR], b[off ? off[p] : p * GEMM_NR], sum);
+	*c = add ? *c + sum : sum;
+}
+
+KERNEL_PART void gemm_part(int64_t m, int64_t n, int64_t k, const real *pa, int64_t as,
+	const real *pb, int64_t bs, real *c, int64_t ldc, int add)
+{
+	for (int64_t i = 0; i < m; i++)
+		for (int64_t j = 0; j < n; j++)
+			gemm_cell(k, pa + i / GEMM_MR * GEMM_MR * as + i % GEMM_MR,
+				pb + j / GEMM_NR * GEMM_NR * bs + j % GEMM_NR, NULL,
+				c + i * ldc + j, add);
+}
+
+KERNEL_PART void gemm_part_off(int64_t m, int64_t n, int64_t k, const real *pa, int64_t as,
+	const real *b, const int32_t *off, real *c, int64_t ldc, int add)
+{
+	for (int64_t i = 0; i < m; i++)
+		for (int64_t j = 0; j < n; j++)
+			gemm_cell(k, pa + i / GEMM_MR * GEMM_MR * as + i % GEMM_MR, b + j, off,
+				c + i * ldc + j, add);
+}
+#else
 /* Here, and only here, a compiler may make one instruction of a product and a sum. */
 #if defined(STINT_BARE) /* small before fast */
 #define GEMM_CONTRACT
@@ -104,6 +141,7 @@ KERNEL_PART void gemm_part_off(int64_t m, int64_t n, int64_t k, const real *pa, 
 {
 	GEMM_ASK(gemm_part_off, m, n, k, pa, as, b, off, c, ldc, add);
 }
+#endif
 #endif
 
 #endif

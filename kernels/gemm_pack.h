@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0 */
 /* Operands of products, packed from elements of type T: a template of gemm.h's own, included once
  * for each type; OF_T(f) is the name that f gets. */
-#ifdef __cplusplus
+#ifdef STINT_NO_VECTORS
 /* p[j][i] = x[i][j] for four i and n j; the rows of x are xs apart, those of p ps. */
 static inline void OF_T(gemm_turn)(
 	int64_t n, const T *restrict x, int64_t xs, real *restrict p, int64_t ps)

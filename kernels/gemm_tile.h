@@ -46,8 +46,8 @@ GEMM_HOW static inline __attribute__((always_inline)) void GEMM_TILE(int rows, i
 	typedef GEMM_ISA(gemm_vec) vec;
 	vec s[GEMM_ROWS][GEMM_VECTORS] = {{{0}}};
 	for (int i = 0; off && i < rows; i++) { /* where the sums go is here when they are */
-		__builtin_prefetch(c + i * ldc, 1);
-		__builtin_prefetch(c + i * ldc + vectors * GEMM_LANES - 1, 1);
+		PREFETCH(c + i * ldc, 1);
+		PREFETCH(c + i * ldc + vectors * GEMM_LANES - 1, 1);
 	}
 	for (int64_t p = 0; p < k; p++, a += GEMM_MR) {
 		const real *const row = b + (off ? off[p] : p * GEMM_NR);

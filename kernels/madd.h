@@ -21,6 +21,8 @@
 
 #ifdef STINT_DOUBLE
 #define FUSED_ONCE fma
+#elif defined(STINT_NO_VECTORS)
+#define FUSED_ONCE fmaf
 #elif defined(STINT_HAS_FMA)
 #define FUSED_ONCE __builtin_fmaf
 #else

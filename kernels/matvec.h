@@ -9,8 +9,7 @@
 /* sum[r] = the inner product of x and row r of w for MATVEC_DOTS rows of n numbers, each in 16
  * lanes (lanes.h). Several rows at a time, since each addition waits for the one before. */
 enum { MATVEC_DOTS = 4 };
-#ifdef __cplusplus
-/* A thread has no vectors: the same sums. */
+#ifdef STINT_NO_VECTORS
 static inline void matvec_dot_rows(int64_t n, const real *x, const real *w, real *sum)
 {
 	for (int r = 0; r < MATVEC_DOTS; r++)

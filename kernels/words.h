@@ -39,6 +39,15 @@ typedef STINT_WIDER wider;
 #endif
 #endif
 
+/* Vectors are GNU C's. A thread of a GPU has none, nor has a compiler of C alone (tcc): there the
+ * same is computed number by number, with the same bits. */
+#if defined(__cplusplus) || !defined(__GNUC__)
+#define STINT_NO_VECTORS
+#define PREFETCH(...) ((void)0)
+#else
+#define PREFETCH __builtin_prefetch
+#endif
+
 /* A function that kernels call, too long for a copy in each. */
 #ifdef __cplusplus
 #define KERNEL_PART static

@@ -13,7 +13,7 @@
 /* What it lacks, or NULL. */
 static inline const char *stint_machine_lacks(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
 #define MACHINE_HAS(name) __builtin_cpu_supports(name)
 #ifdef __SSE4_2__
 	if (!MACHINE_HAS("sse4.2"))

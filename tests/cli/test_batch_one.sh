@@ -2,7 +2,7 @@
 # it is stored, and what looks on gets it all the same.
 . "$(dirname "$0")/lib.sh"
 
-export CFLAGS="-O0 -march=native"
+export CFLAGS="-O0 -march=native" CC="${STINT_VALUES_CC:-${CC:-cc}}"
 make_model linear m.onnx
 make_data x 1 x.npy
 make_data label 1 t.npy

@@ -1,7 +1,7 @@
 # Scores in chunks of rows: the losses of whole scores, in evaluation too, whose last batch is not full.
 . "$(dirname "$0")/lib.sh"
 
-export CFLAGS="-O0 -march=native"
+export CFLAGS="-O0 -march=native" CC="${STINT_VALUES_CC:-${CC:-cc}}"
 make_model linear m.onnx
 make_data x 40 x.npy
 make_data label 40 t.npy

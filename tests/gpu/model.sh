@@ -27,7 +27,7 @@ c | dropout | dropout_bf16)
 	reference=$work/c.safetensors
 	options=$(echo "$options" | sed 's/--dropout off//')
 	# shellcheck disable=SC2086 # options are words
-	CFLAGS="-O0 -march=native" "$build/stint" compile "$case/model.onnx" $options --optimizer sgd:lr=0.1 --threads 1 \
+	CFLAGS="-O0 -march=native" CC="${STINT_VALUES_CC:-${CC:-cc}}" "$build/stint" compile "$case/model.onnx" $options --optimizer sgd:lr=0.1 --threads 1 \
 		--precision "$precision" -o "$work/c" >"$work/c.log"
 	;;
 esac

@@ -6,7 +6,7 @@
 set -eu
 folder=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
-${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O0 -fPIC -shared -I"$root/runtime" -I"$root" -o "$folder/step.so" "$folder/step.c" \
+${STINT_VALUES_CC:-${CC:-cc}} -std=gnu11 -D_GNU_SOURCE -O0 -fPIC -shared -I"$root/runtime" -I"$root" -o "$folder/step.so" "$folder/step.c" \
 	"$folder/kernels.c"
 grep -q __global__ "$folder/kernels.cu" || exit 0
 [ -z "${STINT_NVRTC_CHECK:-}" ] || "$STINT_NVRTC_CHECK" --arch 90 "$folder/kernels.cu" || [ $? = 77 ]

@@ -6,7 +6,7 @@
 # as for the larger branch. An epoch with an incomplete last batch, on two ranks too, and what predict and eval say, likewise.
 stint=$1 compare=$2 cases=$3 work=$4
 rm -rf "$work" && mkdir -p "$work" || exit 1
-export CFLAGS="${CFLAGS:--O0 -march=native}"
+export CFLAGS="${CFLAGS:--O0 -march=native}" CC="${STINT_VALUES_CC:-${CC:-cc}}"
 failed=0
 
 fail() {

@@ -4,7 +4,7 @@
 # for a few rows; an incomplete last batch. A batch that cannot be freed is refused, and the node named that depends on it.
 stint=$1 compare=$2 case=$3 work=$4
 rm -rf "$work" && mkdir -p "$work" || exit 1
-export CFLAGS="${CFLAGS:--O0 -march=native}"
+export CFLAGS="${CFLAGS:--O0 -march=native}" CC="${STINT_VALUES_CC:-${CC:-cc}}"
 read -r fixed batches <"$case/batches"
 failed=0
 

@@ -4,7 +4,7 @@
 # an optimizer updates.
 stint=$1 compare=$2 case=$3 work=$4
 rm -rf "$work" && mkdir -p "$work" || exit 1
-export CFLAGS="${CFLAGS:--O0 -march=native}"
+export CFLAGS="${CFLAGS:--O0 -march=native}" CC="${STINT_VALUES_CC:-${CC:-cc}}"
 . "${0%/*}/case.sh"
 inputs=$case/input_gradients.safetensors
 option_lines >"$work/options"

@@ -4,7 +4,7 @@
 # at the smallest budget; and with --last drop without the last batch.
 stint=$1 compare=$2 micro=$3 case=$4 work=$5
 rm -rf "$work" && mkdir -p "$work" || exit 1
-export CFLAGS="${CFLAGS:--O0 -march=native}"
+export CFLAGS="${CFLAGS:--O0 -march=native}" CC="${STINT_VALUES_CC:-${CC:-cc}}"
 read -r name batch rows epochs <"$case/steps"
 data=$micro/$name
 [ ! -e "$case/model.onnx" ] || data=$case # a model of its own

@@ -6,7 +6,7 @@
 stint=$1 compare=$2 case=$3 work=$4
 double=${5:-}
 rm -rf "$work" && mkdir -p "$work" || exit 1
-export CFLAGS="${CFLAGS:--O0 -march=native}"
+export CFLAGS="${CFLAGS:--O0 -march=native}" CC="${STINT_VALUES_CC:-${CC:-cc}}"
 read -r batch rows <"$case/shards"
 failed=0
 

@@ -18,9 +18,8 @@ case " $more " in *" --no-outputs "*) outputs=--no-outputs ;; esac
 rm -rf "$work" && mkdir -p "$work" || exit 1
 # Optimizing takes most of the time and changes no bit: what the library's step, which is optimized where there are other ways, and
 # the smallest budget's have in common is compared.
-optimized="${CFLAGS:--O1 -march=native}"
-export CFLAGS="${CFLAGS:--O0 -march=native}"
-[ "$ways" != none ] || optimized=$CFLAGS
+optimized="${CFLAGS:--O1 -march=native}" optimizing=${CC:-cc}
+export CFLAGS="${CFLAGS:--O0 -march=native}" CC="${STINT_VALUES_CC:-${CC:-cc}}"
 
 . "${0%/*}/case.sh"
 
@@ -76,9 +75,9 @@ reference=$(file reference.safetensors)
 read -r single double narrow only <"$(file tolerance)" || exit 1
 complete || exit 1
 if [ "$ways" != none ] || [ "$single" = random ]; then
-	as_is=$CFLAGS CFLAGS=$optimized
+	as_is=$CFLAGS values=$CC CFLAGS=$optimized CC=$optimizing
 	check "$single" library || { echo "FAILED: with the library"; failed=1; }
-	CFLAGS=$as_is
+	CFLAGS=$as_is CC=$values
 	step least --budget min && "$compare" --identical "$work/library.safetensors" "$work/least.safetensors" ||
 		{ echo "FAILED: the smallest budget"; failed=1; }
 else

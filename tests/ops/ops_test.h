@@ -30,6 +30,9 @@
 	"-Wall "                                                                                   \
 	"-Wextra -Werror -I" STINT_SOURCE
 
+/* What is compiled for its values alone: tests/values_cc.sh. */
+#define VALUES_CC "${STINT_VALUES_CC:-${CC:-cc}}"
+
 enum { CASE_INPUTS = 16, CASE_ATTRS = 16, CASE_OUTPUTS = 8 };
 
 enum input_kind { VALUE_ABSENT, VALUE_REAL, VALUE_INT, VALUE_BOOL, VALUE_KNOWN };

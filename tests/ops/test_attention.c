@@ -347,7 +347,7 @@ static void *compile_all(struct trial *trial, int n, const char *folder, const c
 {
 	struct text command = {0};
 	char path[4096];
-	text_add(&command, "${CC:-cc} %s -I%s -shared -o %s/all.so", STEP_CFLAGS, runtime, folder);
+	text_add(&command, VALUES_CC " %s -I%s -shared -o %s/all.so", STEP_CFLAGS, runtime, folder);
 	for (int i = 0; i < n; i++)
 		for (int k = 0; k < 2; k++)
 			if (!*trial[i].error && trial[i].section->found)

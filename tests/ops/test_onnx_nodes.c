@@ -33,7 +33,7 @@ static bool compile(const struct set *s, int first, int last, const char *object
 {
 	struct text command = {0};
 	bool any = false;
-	text_add(&command, "${CC:-cc} %s -O0 -I%s -shared -o %s", STEP_CFLAGS, s->runtime, object);
+	text_add(&command, VALUES_CC " %s -O0 -I%s -shared -o %s", STEP_CFLAGS, s->runtime, object);
 	for (int i = first; i < last; i++)
 		for (int t = 0; t < ONNX_TARGETS; t++) {
 			const struct onnx_variant *v = &s->test[i].variant[t];

@@ -301,8 +301,8 @@ int main(int argc, char **argv)
 	bool ok = w.arena && build(&w, false, argv[1]) == ST_OK &&
 		  build(&w, true, argv[1]) == ST_OK;
 	snprintf(command, sizeof command,
-		"${CC:-cc} %s -I%.2000s -shared -o %.2000s/all.so %.2000s/kept/step.c "
-		"%.2000s/tight/step.c -lm",
+		VALUES_CC " %s -I%.2000s -shared -o %.2000s/all.so %.2000s/kept/step.c "
+			  "%.2000s/tight/step.c -lm",
 		STEP_CFLAGS, argv[2], argv[1], argv[1], argv[1]);
 	snprintf(path, sizeof path, "%.4000s/all.so", argv[1]);
 	if (ok && system(command) == 0)

@@ -347,7 +347,7 @@ static void check_way(struct test *t, const struct way *w)
 		if (w->cuda)
 			text_add(&command, "sh %s %s/%s", t->script, t->folder, w->name);
 		else
-			text_add(&command, "${CC:-cc} %s %s -I%s -shared -o %s %s/%s/step.c -lm",
+			text_add(&command, VALUES_CC " %s %s -I%s -shared -o %s %s/%s/step.c -lm",
 				STEP_CFLAGS, w->kind == VAR_SINGLE ? "" : "-O0", t->runtime, path,
 				t->folder, w->name);
 		void *object = !command.failed && system(command.s) == 0

@@ -15,7 +15,7 @@ void trials_begin(struct trials *t, const char *folder, const char *runtime)
 {
 	*t = (struct trials){.folder = folder};
 	mkdir(folder, 0777);
-	text_add(&t->command, "${CC:-cc} %s -I%s -shared -o %s/all.so", STEP_CFLAGS, runtime,
+	text_add(&t->command, VALUES_CC " %s -I%s -shared -o %s/all.so", STEP_CFLAGS, runtime,
 		folder);
 }
 

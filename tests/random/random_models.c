@@ -25,7 +25,7 @@ struct campaign {
 static bool compile(const struct campaign *c, const struct random_model *m, int n, bool say)
 {
 	struct text command = {0};
-	text_add(&command, "${CC:-cc} %s -O%d -I%s -shared -o all.so", STEP_CFLAGS, c->level,
+	text_add(&command, VALUES_CC " %s -O%d -I%s -shared -o all.so", STEP_CFLAGS, c->level,
 		c->runtime);
 	size_t before = command.len;
 	for (int i = 0; i < n; i++)

@@ -17,7 +17,7 @@ compile() { # DIR OPTION...
 	read -r batch _ <"$case/shards"
 	echo "--batch $batch" >"$work/usual" # beside which a test may say otherwise
 	# shellcheck disable=SC2046 # options are words
-	CFLAGS="${CFLAGS:--O0 -march=native}" "$stint" compile "$case/model.onnx" $(sed 's/--dropout off//' "$case/options") --threads 1 --effort 0.05 \
+	CFLAGS="${CFLAGS:--O0 -march=native}" CC="${STINT_VALUES_CC:-${CC:-cc}}" "$stint" compile "$case/model.onnx" $(sed 's/--dropout off//' "$case/options") --threads 1 --effort 0.05 \
 		--options "$work/usual" --micro-batch 1 "$@" -o "$dir" >"$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
 	[ -e "$dir/stint_mpi.so" ] || { echo "FAILED: no stint_mpi.so"; ls "$dir"; return 1; }
 }

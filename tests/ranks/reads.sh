@@ -22,7 +22,7 @@ for i in range(8):
     os.makedirs(f"{sys.argv[1]}/{i % 2}", exist_ok=True)
     png(f"{sys.argv[1]}/{i % 2}/{i}.png", [[random.randrange(256) for x in range(28)] for y in range(28)])
 END
-CFLAGS="-O0 -march=native" "$stint" compile "$model" --loss cross-entropy --optimizer adamw --batch 8 --micro-batch 2 --threads 1 --effort 0.05 \
+CFLAGS="-O0 -march=native" CC="${STINT_VALUES_CC:-${CC:-cc}}" "$stint" compile "$model" --loss cross-entropy --optimizer adamw --batch 8 --micro-batch 2 --threads 1 --effort 0.05 \
 	-o "$work/step" >"$work/step.log" 2>&1 || { cat "$work/step.log"; exit 1; }
 
 options() { # FOLDER

@@ -22,7 +22,7 @@ compiled() { # NAME RANKS OPTION...
 	into=$1 n=$2
 	shift 2
 	# shellcheck disable=SC2046 # options are words
-	CFLAGS="${CFLAGS:--O0 -march=native}" "$stint" compile $(options "$n") --ranks "$n" "$@" -o "$work/$into" >"$work/$into.log" 2>&1 ||
+	CFLAGS="${CFLAGS:--O0 -march=native}" CC="${STINT_VALUES_CC:-${CC:-cc}}" "$stint" compile $(options "$n") --ranks "$n" "$@" -o "$work/$into" >"$work/$into.log" 2>&1 ||
 		{ cat "$work/$into.log"; failed=1; return 1; }
 }
 
