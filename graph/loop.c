@@ -213,7 +213,8 @@ static enum status take_from_around(struct graph_copy *c, struct loop_nodes *wha
 	if (t->role == TR_CONSTANT)
 		return graph_copy_tensor(c, t) ? ST_OK : c->to->failed;
 	what->around[what->naround++] = t;
-	return add_input(c, t) ? ST_OK : c->to->failed;
+	struct tensor *x = add_input(c, t);
+	return x && (x->around = true) ? ST_OK : c->to->failed;
 }
 
 static enum status copy_nodes(struct graph_copy *c, struct loop_nodes *what)
