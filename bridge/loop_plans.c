@@ -1,10 +1,20 @@
 #include "bridge/loop_plans.h"
 
+#include <string.h>
+
 #include "graph/cost.h"
 #include "graph/loop.h"
 
 /* A turn in the least memory: little is gained behind the first plans. */
 static const double TIGHT_EFFORT = 0.01;
+
+/* The plan that was found for a problem, by its text. */
+struct body_plan {
+	const char *problem;
+	bool tight;
+	struct plan *plan;
+	struct body_plan *before;
+};
 
 struct planning {
 	struct arena *a;
@@ -13,6 +23,7 @@ struct planning {
 	struct loop *l;
 	const struct plan_options *o;
 	bool tight;
+	struct body_plan **known;
 	struct diag *d;
 };
 
@@ -69,27 +80,56 @@ static const struct tensor *made_over(
 	return in;
 }
 
+/* A plan of its own, checked. */
+static enum status plan_anew(struct planning *p, const struct problem *problem, struct plan **out)
+{
+	struct plan_options o = *p->o;
+	o.budget = p->tight ? 0 : INT64_MAX;
+	o.least = o.hasty = p->tight;
+	o.mode = p->tight ? PLAN_AUTO : PLAN_KEEP_ALL;
+	o.segments = 0;
+	o.effort = p->tight ? TIGHT_EFFORT : o.effort;
+	TRY(plan_make(p->a, problem, &o, out, p->d));
+	return plan_own_check(problem, *out, o.alignment, p->g->file, p->d);
+}
+
+/* That of the same problem, where there was one: loops that keep something else, or the same
+ * forward pass in training and in evaluation, have the same bodies. */
+static enum status plan_once(struct planning *p, const struct problem *problem, struct plan **out)
+{
+	struct body_plan *x = *p->known;
+	struct text t = {0};
+	problem_print(problem, &t);
+	while (x && !t.failed && (x->tight != p->tight || strcmp(x->problem, t.s) != 0))
+		x = x->before;
+	const char *text = x || t.failed ? NULL : arena_strdup(p->a, t.s);
+	text_free(&t);
+	if (x) {
+		*out = x->plan;
+		return ST_OK;
+	}
+	if (!text || !(x = ARENA_NEW(p->a, struct body_plan)))
+		return diag_nomem(p->d);
+	TRY(plan_anew(p, problem, out));
+	*x = (struct body_plan){text, p->tight, *out, *p->known};
+	*p->known = x;
+	return ST_OK;
+}
+
 static enum status plan_body(struct planning *p, int k)
 {
 	struct loop_planned *to = p->l->planned;
 	const struct loop_body *b = &p->l->body[k];
-	struct plan_options o = *p->o;
 	struct graph_problem *gp = ARENA_NEW(p->a, struct graph_problem);
 	const char *name = arena_printf(p->a, "%s/turn", p->n->name);
 	if (!gp || !name)
 		return diag_nomem(p->d);
-	o.budget = p->tight ? 0 : INT64_MAX;
-	o.least = p->tight;
-	o.mode = p->tight ? PLAN_AUTO : PLAN_KEEP_ALL;
-	o.segments = 0;
-	o.effort = p->tight ? TIGHT_EFFORT : o.effort;
 	TRY(problem_from_graph(p->a, b->graph, name, true, NULL, gp));
 	/* what may be made in the place of what it is made of is made once */
 	for (int i = 0; i < b->graph->noutput; i++)
 		gp->problem->op[gp->problem->tensor[gp->index[b->graph->output[i]->id]].producer]
 			.recomputable = false;
-	TRY(plan_make(p->a, gp->problem, &o, &to->plan[k], p->d));
-	TRY(plan_own_check(gp->problem, to->plan[k], o.alignment, p->g->file, p->d));
+	TRY(plan_once(p, gp->problem, &to->plan[k]));
 	to->problem[k] = gp;
 	for (int i = 0; i < b->graph->noutput; i++)
 		b->graph->output[i]->over = made_over(b, gp, to->plan[k], i);
@@ -118,7 +158,7 @@ static enum status plan_loop(struct planning *p)
 }
 
 enum status loops_plan(struct arena *a, const struct graph *g, const struct plan_options *o,
-	bool tight, struct diag *d)
+	bool tight, struct body_plan **known, struct diag *d)
 {
 	for (int i = 0; g && i < g->nnode; i++) {
 		struct planning p = {.a = a,
@@ -127,6 +167,7 @@ enum status loops_plan(struct arena *a, const struct graph *g, const struct plan
 			.l = node_loop(g->node[i]),
 			.o = o,
 			.tight = tight,
+			.known = known,
 			.d = d};
 		if (p.l)
 			TRY(plan_loop(&p));

@@ -142,13 +142,13 @@ static void emit_bodies(struct emit *e, const struct node *n, const struct loop_
 	emit(e, "\n\t};\n\tunsigned char *operand[%d];\n", most);
 }
 
-static void emit_two(struct emit *e, int64_t at, int64_t bytes)
+static void emit_two(struct emit *e, const struct loop_two *two)
 {
-	if (at < 0)
+	if (two->at[0] < 0)
 		emit(e, ", {NULL, NULL}");
 	else
-		emit(e, ", {SCRATCH(ws, %" PRId64 "), SCRATCH(ws, %" PRId64 ")}", at,
-			at + loop_aligned(bytes));
+		emit(e, ", {SCRATCH(ws, %" PRId64 "), SCRATCH(ws, %" PRId64 ")}", two->at[0],
+			two->at[1]);
 }
 
 static void emit_carries(
@@ -157,8 +157,7 @@ static void emit_carries(
 	const bool forward = n->op->role == ROLE_LOOP;
 	emit(e, "\tconst struct loop_carry carry[] = {");
 	for (int i = 0; i < l->ncarry; i++) {
-		const int64_t bytes = loop_carry_bytes(l, i);
-		emit(e, "\n\t\t{%" PRId64 ", ", bytes);
+		emit(e, "\n\t\t{%" PRId64 ", ", loop_carry_bytes(l, i));
 		emit_operand(e, n, i, false);
 		emit(e, ", ");
 		if (l->kept[i] >= 0)
@@ -170,8 +169,8 @@ static void emit_carries(
 			emit_operand(e, n, i, true);
 		else
 			emit(e, "NULL");
-		emit_two(e, ws->spare[i], bytes);
-		emit_two(e, ws->gradient[i], bytes);
+		emit_two(e, &ws->spare[i]);
+		emit_two(e, &ws->gradient[i]);
 		emit(e, "},");
 	}
 	if (l->ncarry == 0)

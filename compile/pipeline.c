@@ -420,8 +420,8 @@ enum status pipeline_problems(struct pipeline *p)
 {
 	struct costs_use use;
 	const struct plan_options loops = pipeline_options(p->o);
-	TRY(loops_plan(p->arena, p->train, &loops, p->tight_turns, p->diag));
-	TRY(loops_plan(p->arena, p->eval, &loops, p->tight_turns, p->diag));
+	TRY(loops_plan(p->arena, p->train, &loops, p->tight_turns, &p->bodies, p->diag));
+	TRY(loops_plan(p->arena, p->eval, &loops, p->tight_turns, &p->bodies, p->diag));
 	TRY(problems_from_graphs(p->arena, p->name, p->train, p->eval,
 		p->longest ? pipeline_problem_shown(p->longest) : NULL, &p->train_problem,
 		&p->eval_problem));

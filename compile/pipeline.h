@@ -73,8 +73,9 @@ struct pipeline {
 	const char *base_hash;                 /* of the weights that these stand beside */
 	struct graph *imported, *train, *eval; /* train NULL: forward only */
 	struct graph_problem train_problem, eval_problem;
-	bool tight_turns;    /* one turn of a loop is planned in the least memory */
-	struct costs *costs; /* o->costs, read on first use */
+	bool tight_turns;         /* one turn of a loop is planned in the least memory */
+	struct body_plan *bodies; /* turns that are planned (bridge/loop_plans.h) */
+	struct costs *costs;      /* o->costs, read on first use */
 	struct plan_options plan_options;
 	struct plan_pair plans; /* of both problems */
 	/* Set by who builds the step: its kernels, and how many of them were kept; 0: not known. */

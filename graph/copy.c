@@ -47,6 +47,7 @@ struct tensor *graph_copy_tensor(const struct graph_copy *c, const struct tensor
 	x->stored = t->stored;
 	x->away = t->away;
 	x->outside = t->outside;
+	x->around = t->around;
 	return c->map[t->id] = x;
 }
 

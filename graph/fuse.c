@@ -186,7 +186,7 @@ static bool reads_itself(const struct fuse *f, const struct node *n, const struc
 /* It is somewhere only as long as somebody reads it: made by a node, or for a body's turn. */
 static bool is_value(const struct tensor *storage)
 {
-	return storage->role == TR_VALUE || storage->outside;
+	return storage->role == TR_VALUE || (storage->outside && !storage->around);
 }
 
 static bool is_large(const struct tensor *storage, const struct tensor *t)
@@ -356,14 +356,32 @@ static enum status rebuild(struct fuse *f)
 	return graph_verify(g);
 }
 
+static enum status decide_all(struct fuse *f)
+{
+	TRY(begin(f));
+	for (int i = 0; i < f->g->nnode; i++)
+		decide(f, f->g->node[i]);
+	return ST_OK;
+}
+
 enum status graph_fuse(struct graph *g)
 {
 	struct fuse f = {.g = g};
 	TRY(fuse_updates(g));
 	if (!op_by_role(g->table, ROLE_FUSED))
 		return ST_OK;
-	TRY(begin(&f));
-	for (int i = 0; i < g->nnode; i++)
-		decide(&f, g->node[i]);
+	TRY(decide_all(&f));
 	return rebuild(&f);
+}
+
+enum status graph_never_stored(struct graph *g, bool *never)
+{
+	struct fuse f = {.g = g};
+	if (!op_by_role(g->table, ROLE_FUSED))
+		return ST_OK;
+	TRY(decide_all(&f));
+	for (int i = 0; i < g->nnode; i++)
+		if (f.mode[i] == INLINE_ALL)
+			never[g->node[i]->out[0]->id] = true;
+	return ST_OK;
 }

@@ -139,6 +139,7 @@ struct tensor {
 	 * body's own (graph/loop.h). And it is made in the place of this input. */
 	bool outside;
 	const struct tensor *over;
+	bool around; /* with `outside`: what is there in all turns, and no turn makes */
 };
 
 /* A node's attribute, as ONNX has them. */

@@ -107,14 +107,6 @@ static bool has_gradient(const struct loop *l, int carry)
 	return false;
 }
 
-/* Between some turns, carry k is in scratch. */
-static bool needs_spare(const struct node *n, const struct loop *l, int k)
-{
-	if (n->op->role == ROLE_LOOP_GRADIENT && l->advance < 0)
-		return false;
-	return l->slots >= 0 || l->kept[k] < 0;
-}
-
 /* The largest sum that is made beside its place. */
 static int64_t sum_bytes(const struct loop *l)
 {
@@ -141,36 +133,60 @@ int loop_sum_before(const struct loop_body *b, int k)
 	return -1;
 }
 
-static bool take_two(int64_t bytes, int64_t *place, int64_t *end)
+static int64_t take_place(struct loop_scratch *s, int64_t bytes, bool *fits)
 {
-	int64_t two;
-	*place = *end;
-	return size_mul(2, loop_aligned(bytes), &two) && size_add(*end, two, end);
+	const int64_t place = s->bytes;
+	*fits &= size_add(place, loop_aligned(bytes), &s->bytes);
+	return place;
+}
+
+/* Carry k between turns. Where it is kept in places, one more does, in turn with that which it goes
+ * to; going forward again, a gradient has that where its own gradient is not at the time. */
+static void take_spare(
+	struct loop_scratch *s, const struct node *n, const struct loop *l, int k, bool *fits)
+{
+	const bool back = n->op->role == ROLE_LOOP_GRADIENT;
+	const int64_t bytes = loop_carry_bytes(l, k);
+	struct loop_two *spare = &s->spare[k];
+	if (l->kept[k] < 0 ? back : l->slots < 0)
+		return;
+	if (back && s->gradient[k].at[0] >= 0) {
+		*spare = s->gradient[k];
+		return;
+	}
+	spare->at[0] = spare->at[1] = take_place(s, bytes, fits);
+	if (l->kept[k] < 0)
+		spare->at[1] = take_place(s, bytes, fits);
+}
+
+static void take_places(
+	struct loop_scratch *s, const struct node *n, const struct loop *l, int k, bool *fits)
+{
+	const int64_t bytes = loop_carry_bytes(l, k);
+	for (int i = 0; i < 2; i++) {
+		s->spare[k].at[i] = s->gradient[k].at[i] = -1;
+		if (bytes && has_gradient(l, k))
+			s->gradient[k].at[i] = take_place(s, bytes, fits);
+	}
+	if (bytes)
+		take_spare(s, n, l, k, fits);
 }
 
 enum status loop_scratch_find(struct graph *g, const struct node *n, struct loop_scratch *out)
 {
 	const struct loop *l = node_loop(n);
 	bool fits = true;
-	*out = (struct loop_scratch){.spare = ARENA_ARRAY(g->arena, int64_t, l->ncarry),
-		.gradient = ARENA_ARRAY(g->arena, int64_t, l->ncarry),
+	*out = (struct loop_scratch){.spare = ARENA_ARRAY(g->arena, struct loop_two, l->ncarry),
+		.gradient = ARENA_ARRAY(g->arena, struct loop_two, l->ncarry),
 		.sum = -1,
 		.bytes = loop_aligned(l->planned->arena)};
 	if (!out->spare || !out->gradient)
 		return diag_nomem(g->diag);
-	for (int i = 0; i < l->ncarry; i++) {
-		const int64_t bytes = loop_carry_bytes(l, i);
-		out->spare[i] = out->gradient[i] = -1;
-		if (bytes && needs_spare(n, l, i))
-			fits &= take_two(bytes, &out->spare[i], &out->bytes);
-		if (bytes && has_gradient(l, i))
-			fits &= take_two(bytes, &out->gradient[i], &out->bytes);
-	}
+	for (int i = 0; i < l->ncarry; i++)
+		take_places(out, n, l, i, &fits);
 	const int64_t sum = sum_bytes(l);
-	if (sum) {
-		out->sum = out->bytes;
-		fits &= size_add(out->bytes, loop_aligned(sum), &out->bytes);
-	}
+	if (sum)
+		out->sum = take_place(out, sum, &fits);
 	return fits ? ST_OK : node_fail(g, n, NULL, "needs more scratch than can be counted");
 }
 
@@ -213,7 +229,8 @@ static enum status take_from_around(struct graph_copy *c, struct loop_nodes *wha
 	if (t->role == TR_CONSTANT)
 		return graph_copy_tensor(c, t) ? ST_OK : c->to->failed;
 	what->around[what->naround++] = t;
-	return add_input(c, t) ? ST_OK : c->to->failed;
+	struct tensor *x = add_input(c, t);
+	return x && (x->around = true) ? ST_OK : c->to->failed;
 }
 
 static enum status copy_nodes(struct graph_copy *c, struct loop_nodes *what)

@@ -106,12 +106,15 @@ int loop_sum_before(const struct loop_body *b, int k);
 struct tensor *loop_operand(const struct node *n, const struct loop_place *p);
 
 /* Where in the node's scratch, behind the bodies' arena, carries and their gradients are that no
- * tensor holds: two places each, one behind the other, of LOOP_ALIGNED multiples of bytes. And one
- * sum that has no place of its own while it is made. -1: none. */
+ * tensor holds: two places each, which may be the same. And one sum that has no place of its own
+ * while it is made. -1: none. Places are LOOP_ALIGNED. */
 enum { LOOP_ALIGNED = 64 };
+struct loop_two {
+	int64_t at[2];
+};
 struct loop_scratch {
-	int64_t *spare, *gradient; /* by carry */
-	int64_t sum, bytes;        /* bytes: of all scratch */
+	struct loop_two *spare, *gradient; /* by carry */
+	int64_t sum, bytes;                /* bytes: of all scratch */
 };
 enum status loop_scratch_find(struct graph *g, const struct node *n, struct loop_scratch *out);
 int64_t loop_aligned(int64_t bytes);

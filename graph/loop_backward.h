@@ -25,6 +25,8 @@ struct backward {
 	bool *after;
 };
 
+/* Whether some body reads carry k, or its gradient. */
+bool loop_reads(const struct loop *l, enum loop_place_kind kind, int k);
 /* Requires all bodies. What they read of the turn's own values, and is kept, becomes their input.
  */
 enum status loop_cut_bodies(struct backward *b);

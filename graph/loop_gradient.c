@@ -313,6 +313,36 @@ static enum status add_bodies(struct backward *b)
 	return b->l->ran < 0 ? add_body(b, turns == 1, true, &have[at], &end) : add_lasts(b, have);
 }
 
+static bool drop_gradient(struct loop_body *x, int carry)
+{
+	struct graph *g = x->graph;
+	const int had = g->noutput;
+	int n = 0;
+	for (int k = 0; k < had; k++) {
+		if (x->out[k].kind == LOOP_GRADIENT && x->out[k].k == carry)
+			continue;
+		x->out[n] = x->out[k];
+		g->output[n++] = g->output[k];
+	}
+	g->noutput = n;
+	return n < had;
+}
+
+/* No run reads the gradient of a carry that turns make of what has none, but for the first turn's:
+ * it need not be made, nor what it alone is made of. */
+static enum status drop_unread(struct loop *l)
+{
+	for (bool fewer = true; fewer;) {
+		fewer = false;
+		for (int k = 0; k < l->nbody; k++)
+			TRY(graph_prune(l->body[k].graph));
+		for (int i = 0; i < l->ncarry; i++)
+			for (int k = 0; !loop_reads(l, LOOP_GRADIENT, i) && k < l->nbody; k++)
+				fewer |= drop_gradient(&l->body[k], i);
+	}
+	return ST_OK;
+}
+
 /* --- The node --- */
 
 static bool gives_here(const struct loop_body *x, int i)
@@ -469,8 +499,7 @@ enum status loop_grad(struct graph *g, const struct node *n, struct tensor *cons
 	b.at_inside = b.at_sums + n->nin;
 	TRY(find_wants(&b));
 	TRY(add_bodies(&b));
-	for (int k = 0; k < out->nbody; k++)
-		TRY(graph_prune(out->body[k].graph));
+	TRY(drop_unread(out));
 	if (out->slots >= l->turns - 1)
 		out->slots = LOOP_SLOTS_ALL;
 	TRY(loop_cut_bodies(&b));

@@ -7,20 +7,19 @@
 
 /* --- What is kept between turns --- */
 
-static bool reads_carry(const struct loop_body *x, int carry)
+static bool body_reads(const struct loop_body *x, enum loop_place_kind kind, int k)
 {
 	const bool *needed = graph_needed(x->graph);
 	for (int i = 0; needed && i < x->graph->ninput; i++)
-		if (x->in[i].kind == LOOP_CARRY && x->in[i].k == carry &&
-			needed[x->graph->input[i]->id])
+		if (x->in[i].kind == kind && x->in[i].k == k && needed[x->graph->input[i]->id])
 			return true;
 	return !needed;
 }
 
-static bool carry_is_read(const struct loop *l, int carry)
+bool loop_reads(const struct loop *l, enum loop_place_kind kind, int k)
 {
 	for (int i = 0; i < l->nbody; i++)
-		if (reads_carry(&l->body[i], carry))
+		if (body_reads(&l->body[i], kind, k))
 			return true;
 	return false;
 }
@@ -54,7 +53,7 @@ enum status loop_add_advance(struct backward *b)
 			return diag_nomem(b->g->diag);
 		int n = 0;
 		for (int k = 0; k < g->noutput; k++) {
-			if (!carry_is_read(l, x->out[k].k)) {
+			if (!loop_reads(l, LOOP_CARRY, x->out[k].k)) {
 				fewer = true;
 				continue;
 			}
@@ -107,7 +106,7 @@ static enum status keep_carries(struct backward *b, struct loop *of, struct keep
 	const int64_t places = l->slots < 0 ? l->turns : l->slots + 1;
 	for (int i = 0; i < l->ncarry; i++) {
 		const int collected = collected_output(b, i);
-		const bool read = carry_is_read(l, i) || b->after[i];
+		const bool read = loop_reads(l, LOOP_CARRY, i) || b->after[i];
 		of->kept[i] = l->kept[i] = -1;
 		if (!read) {
 			x->in[x->nin++] = NULL;
@@ -199,21 +198,39 @@ static enum status cut(
 	return ST_OK;
 }
 
-/* Where value t of the loop's body is kept; false: nowhere. */
-static bool kept_at(struct backward *b, struct tensor *t, struct loop_place *p)
+/* Which carry value t of the loop's body is after the turn; -1: none. */
+static int carry_after(const struct backward *b, const struct tensor *t)
 {
 	for (int i = 0; i < b->l->ncarry; i++)
-		if (b->body->graph->output[i] == t) {
-			*p = (struct loop_place){.kind = LOOP_SLICE, .k = b->n->nin + i};
-			b->after[i] = true;
-			return true;
-		}
-	if (b->out->slots != LOOP_SLOTS_INSIDE)
-		return false;
+		if (b->body->graph->output[i] == t)
+			return i;
+	return -1;
+}
+
+/* Of one body of the gradient, while it is cut. */
+struct cutting {
+	bool once;         /* it runs once: nothing is kept for it alone */
+	const bool *never; /* by tensor: fusion stores it nowhere, as where turns are unrolled */
+	bool *again;       /* by node: of the forward pass, and made again */
+};
+
+/* Where value `of` of the loop's body, t of this one, is kept; false: nowhere. */
+static bool kept_at(struct backward *b, const struct cutting *c, const struct tensor *t,
+	struct tensor *of, struct loop_place *p)
+{
+	const int carry = of ? carry_after(b, of) : -1;
 	int i = 0;
-	while (i < b->ninside && b->inside[i] != t)
+	if (carry >= 0 && (b->after[carry] || !c->once)) {
+		*p = (struct loop_place){.kind = LOOP_SLICE, .k = b->n->nin + carry};
+		return b->after[carry] = true;
+	}
+	if (!of || carry >= 0 || b->out->slots != LOOP_SLOTS_INSIDE || c->never[t->id])
+		return false;
+	while (i < b->ninside && b->inside[i] != of)
 		i++;
-	b->inside[i] = t;
+	if (i == b->ninside && c->once)
+		return false;
+	b->inside[i] = of;
 	b->ninside = i == b->ninside ? i + 1 : b->ninside;
 	*p = (struct loop_place){.kind = LOOP_SLICE, .k = b->at_inside + i};
 	return true;
@@ -229,32 +246,54 @@ static struct tensor *original(const struct backward *b, int k, const struct ten
 	return NULL;
 }
 
-static enum status cut_body(struct backward *b, int k)
+/* What node n of gradient's body k reads of the turn's own values: they are kept, or made again of
+ * others. */
+static enum status cut_reads(struct backward *b, int k, const struct node *n, struct cutting *c)
 {
-	struct loop_body *x = &b->out->body[k];
-	const struct graph *g = x->graph;
-	for (int i = 0; i < g->nnode; i++) {
-		const struct node *n = g->node[i];
-		for (int j = 0; n->phase == NODE_BACKWARD && j < n->nin; j++) {
-			struct tensor *t = n->in[j] ? tensor_storage(n->in[j]) : NULL;
-			struct loop_place p;
-			if (!t || !t->maker || t->maker->phase != NODE_FORWARD)
-				continue;
-			struct tensor *of = original(b, k, t);
-			if (of && kept_at(b, of, &p))
-				TRY(cut(b, x, t, p));
-		}
+	for (int j = 0; j < n->nin; j++) {
+		struct tensor *t = n->in[j] ? tensor_storage(n->in[j]) : NULL;
+		struct loop_place p;
+		if (!t || !t->maker || t->maker->phase != NODE_FORWARD)
+			continue;
+		if (kept_at(b, c, t, original(b, k, t), &p))
+			TRY(cut(b, &b->out->body[k], t, p));
+		else
+			c->again[t->maker->id] = b->out->slots == LOOP_SLOTS_INSIDE;
 	}
-	return graph_prune(x->graph);
+	return ST_OK;
+}
+
+static enum status cut_body(struct backward *b, int k, bool once)
+{
+	struct graph *g = b->out->body[k].graph;
+	bool *never = ARENA_ARRAY(g->arena, bool, g->ntensor + 1);
+	struct cutting c = {.once = once, .never = never};
+	c.again = ARENA_ARRAY(g->arena, bool, g->nnode + 1);
+	if (!never || !c.again)
+		return diag_nomem(g->diag);
+	TRY(graph_never_stored(g, never));
+	for (int i = g->nnode - 1; i >= 0; i--)
+		if (g->node[i]->phase == NODE_BACKWARD || c.again[i])
+			TRY(cut_reads(b, k, g->node[i], &c));
+	return graph_prune(g);
+}
+
+/* Few turns have a body of their own. */
+static bool runs_once(const struct loop *l, int k)
+{
+	return 2 * l->nbody <= l->turns && loop_runs(l, k) < 2;
 }
 
 enum status loop_cut_bodies(struct backward *b)
 {
+	const struct loop *l = b->out;
 	b->inside = ARENA_ARRAY(b->g->arena, struct tensor *, b->body->graph->ntensor + 1);
 	b->after = ARENA_ARRAY(b->g->arena, bool, b->l->ncarry + 1);
 	if (!b->inside || !b->after)
 		return diag_nomem(b->g->diag);
-	for (int k = 0; k < b->out->nbody && b->out->slots < 0; k++)
-		TRY(cut_body(b, k));
+	for (int once = 0; once < 2; once++)
+		for (int k = 0; k < l->nbody && l->slots < 0; k++)
+			if (runs_once(l, k) == once)
+				TRY(cut_body(b, k, once));
 	return ST_OK;
 }

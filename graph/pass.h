@@ -240,6 +240,8 @@ enum status graph_add_inside(struct graph *g);
  * that costs no memory: an intermediate value is then made in the loop of whoever reads it, with
  * the same bits, and never stored. What is fused is said in graph/fuse.c. */
 enum status graph_fuse(struct graph *g);
+/* never[ntensor], all false: values that all who read them would make so. g stays as it is. */
+enum status graph_never_stored(struct graph *g, bool *never);
 
 /* What the backward pass reads of branches of which one runs lies in the same bytes
  * (graph/either.c). Requires a graph that is complete but for which way each node is computed. */

@@ -68,7 +68,8 @@ struct loop_body {
 };
 
 /* A carry: before the first turn; after turns, where that is kept (NULL: it is not); after the
- * last; and two places each for it and for its gradient, in turn. */
+ * last; what it is between turns, in two places in turn where it is not kept, else in one, for the
+ * gradient that of its two where the carry's gradient is not at the time; and for that, in turn. */
 struct loop_carry {
 	int64_t bytes;
 	const void *first, *kept;
@@ -93,7 +94,7 @@ struct loop {
 
 /* --- Where carries are --- */
 
-enum { STATE_SPARE = -1 };
+enum { STATE_SPARE = -1 }; /* the first spare place; the second one is one less */
 
 /* The carry before turn t: in a slot, in one of the spare places, or where the loop has put it. */
 static inline const unsigned char *loop_state(
@@ -106,7 +107,7 @@ static inline const unsigned char *loop_state(
 		return (const unsigned char *)c->last;
 	if (slot >= 0 && places)
 		return places + slot * c->bytes;
-	return (const unsigned char *)c->spare[t & 1];
+	return (const unsigned char *)c->spare[places ? STATE_SPARE - slot : t & 1];
 }
 
 /* --- Turns --- */
@@ -146,15 +147,15 @@ static inline int loop_once(
 	return status;
 }
 
-/* From turn *at on, up to `to` or where data end it, the carries before these in *slot and `next`.
- * *at, *slot: where it has come. */
+/* From turn *at on, up to `to` or where data end it, the carries before these in *slot and `next`,
+ * between turns there and in `other`. *at, *slot: where it has come. */
 static inline int loop_advance(const struct loop *l, const struct loop_body *b, int64_t *at,
-	int64_t *slot, int64_t to, int64_t next)
+	int64_t *slot, int64_t to, int64_t next, int64_t other)
 {
 	int status = 0;
 	bool goes_on = true;
 	while (*at < to && goes_on && !status) {
-		const int64_t after = *at + 1 == to ? next : STATE_SPARE;
+		const int64_t after = ((to - *at) & 1) ? next : other;
 		status = loop_once(l, b, *at, *slot, after);
 		++*at;
 		*slot = after;
@@ -179,7 +180,7 @@ static inline int loop_forward(const struct loop *l, int carries)
 					: l->turns;
 			used += free_slot;
 		}
-		status = loop_advance(l, l->body, &at, &slot, to, next);
+		status = loop_advance(l, l->body, &at, &slot, to, next, STATE_SPARE);
 	} while (at < l->turns && !status && (!l->go || *l->go));
 	if (l->ran)
 		*l->ran = at;
@@ -198,16 +199,18 @@ static inline int loop_turn_back(const struct loop *l, int64_t t, int64_t slot)
 	return loop_once(l, &l->body[b], t, slot, STATE_SPARE);
 }
 
-/* Forward again, from the carries before turn `from` in `slot` to those before turn `to`. */
+/* Forward again, from the carries before turn `from` in `slot` to those before turn `to`; turn
+ * `back` is the next to go back, so that where it puts a carry's gradient is free. */
 static inline int loop_again(
-	const struct loop *l, int64_t from, int64_t slot, int64_t to, int64_t next)
+	const struct loop *l, int64_t from, int64_t slot, int64_t to, int64_t next, int64_t back)
 {
-	return loop_advance(l, &l->body[l->advance], &from, &slot, to, next);
+	const int64_t other = STATE_SPARE - ((l->turns - back) & 1);
+	return loop_advance(l, &l->body[l->advance], &from, &slot, to, next, other);
 }
 
-/* Turns [from, to) back, the carries before the first in `slot`; slots from `used` on are free.
- * most: what the loop has stored itself is there, that of a loop of so many turns up to `to`; 0: it
- * is not. */
+/* Turns [from, to) back, the carries before the first in `slot`; slots from `used` on are free, and
+ * what is behind them, once the last turn is back. most: what the loop has stored itself is there,
+ * that of a loop of so many turns up to `to`; 0: it is not. */
 static inline int loop_reverse(
 	const struct loop *l, int64_t from, int64_t slot, int64_t to, int64_t used, int64_t most)
 {
@@ -219,7 +222,7 @@ static inline int loop_reverse(
 			m = from + revolve_next(to - from, l->slots - used);
 		}
 		if (!most)
-			status = loop_again(l, from, slot, m, used);
+			status = loop_again(l, from, slot, m, used, to - 1);
 		if (!status)
 			status = loop_reverse(l, m, used, to, used + 1, most);
 		to = m;
@@ -227,12 +230,9 @@ static inline int loop_reverse(
 	for (int64_t t = to - 1; t >= from && !status; t--, most = 0) {
 		const bool there = most == to && t > from;
 		if (t > from && !there)
-			status = loop_again(l, from, slot, t, STATE_SPARE);
+			status = loop_again(l, from, slot, t, l->slots, t);
 		if (!status)
-			status = loop_turn_back(l, t,
-				t == from ? slot
-				: there   ? l->slots
-					  : STATE_SPARE);
+			status = loop_turn_back(l, t, t == from ? slot : l->slots);
 	}
 	return status;
 }

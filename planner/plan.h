@@ -36,8 +36,10 @@ struct plan {
 
 /* How to plan. Zero-initialise, then set what differs. */
 struct plan_options {
-	int64_t budget;    /* bytes; INT64_MAX for none */
-	bool least;        /* the smallest budget that is known to be met, where that is more */
+	int64_t budget; /* bytes; INT64_MAX for none */
+	bool least;     /* the smallest budget that is known to be met, where that is more */
+	bool hasty; /* what that is may be somewhat more, and is found much sooner: nobody asks for
+		       it again */
 	int64_t alignment; /* of offsets: 64 for C, 256 for CUDA */
 	/* PLAN_BLOCKS: a segment ends where one tensor, locally the smallest, is all that the rest
 	 * of the forward pass reads; where that never is, at every local minimum of such bytes. */

@@ -168,7 +168,7 @@ enum status minimum_search(struct planner *pl)
 	x->limit = limit;
 	seq_free(&found.q);
 	pl->least_final = true;
-	st = st == ST_OK ? settle(pl) : st;
+	st = st == ST_OK && !pl->o->hasty ? settle(pl) : st;
 	onlooker_now(pl->in->onlooker, "planning");
 	return st;
 }

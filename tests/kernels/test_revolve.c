@@ -59,22 +59,27 @@ static int back(void *step, unsigned char *arena, unsigned char *const *operand)
 	struct counted *c = step;
 	(void)arena;
 	assert_int_equal(*(const int64_t *)(const void *)operand[0], --c->expected);
-	c->back++;
+	if (c->back++ > 0)
+		assert_int_equal(*(const int64_t *)(const void *)operand[1], 1000 + c->expected);
+	*(int64_t *)(void *)operand[2] = 999 + c->expected;
 	return 0;
 }
 
-/* Of at most so many turns, `turns`; as many: all. */
+/* Of at most so many turns, `turns`; as many: all. The carry has a place of its own between turns
+ * in the loop, and in the gradient what its gradient, which counts too, does not take. */
 static void run(int64_t most, int64_t slots, int64_t turns)
 {
-	static int64_t kept[STEPS + 1], spare[4], first, last, ran;
-	unsigned char *operand[2];
+	static int64_t kept[STEPS + 1], spare, gradient[2], first, last, ran;
+	unsigned char *operand[3];
 	struct counted c = {0, 0, turns, turns, true};
 	const struct loop_operand before[] = {
 		{LOOP_BEFORE, 0, 0, NULL, 8}, {LOOP_AFTER, 0, 0, NULL, 8}};
+	const struct loop_operand backward[] = {{LOOP_BEFORE, 0, 0, NULL, 8},
+		{LOOP_GRADIENT_AFTER, 0, 0, NULL, 8}, {LOOP_GRADIENT_BEFORE, 0, 0, NULL, 8}};
 	const struct loop_body bodies[] = {
-		{back, 1, before, 0, NULL}, {forward, 2, before, 0, NULL}};
+		{back, 3, backward, 0, NULL}, {forward, 2, before, 0, NULL}};
 	const struct loop_body one = {forward, 2, before, 0, NULL};
-	struct loop_carry carry = {8, &first, kept, &last, {&spare[0], &spare[1]}, {NULL, NULL}};
+	struct loop_carry carry = {8, &first, kept, &last, {&spare, NULL}, {NULL, NULL}};
 	const struct loop loop = {.step = &c,
 		.operand = operand,
 		.turns = most,
@@ -86,21 +91,20 @@ static void run(int64_t most, int64_t slots, int64_t turns)
 		.advance = -1,
 		.body = &one,
 		.carry = &carry};
-	struct loop gradient = loop;
-	gradient.body = bodies;
-	gradient.go = NULL;
-	gradient.has_run = turns < most ? &ran : NULL;
-	gradient.advance = slots < 0 ? -1 : 1;
+	struct loop reversed = loop;
+	reversed.body = bodies;
+	reversed.go = NULL;
+	reversed.has_run = turns < most ? &ran : NULL;
+	reversed.advance = slots < 0 ? -1 : 1;
 	memset(kept, 0x55, sizeof kept);
 	last = -1;
 	assert_int_equal(loop_forward(&loop, 1), 0);
 	assert_int_equal(last, turns);
 	assert_int_equal(c.forward, turns);
-	/* the gradient has scratch of its own */
-	carry.spare[0] = &spare[2];
-	carry.spare[1] = &spare[3];
+	for (int i = 0; i < 2; i++)
+		carry.spare[i] = carry.gradient[i] = &gradient[i];
 	carry.last = NULL;
-	assert_int_equal(loop_backward(&gradient), 0);
+	assert_int_equal(loop_backward(&reversed), 0);
 	assert_int_equal(c.back, turns);
 	/* an end that nobody knew of takes no more turns again than the end that was known */
 	const int64_t again = slots < 0 ? 0 : least[most][slots] - (most - 1);

@@ -2,7 +2,7 @@
 # loops.sh STINT COMPARE CASE WORK: a loop that stays one node, against PyTorch's gradients in double precision, which
 # tests/oracle/loops.py has written; and, bit for bit, against the same loop unrolled: with all that the backward pass reads
 # kept, within budgets between that and the smallest, and at the smallest; with the library (if the case allows it) and in
-# plain C; where data end loops, like the model with the counts of turns that they come to, unrolled. The step is one function a turn, however many there are, and the redzones of --debug-arena stay whole.
+# plain C; where data end loops, like the model with the counts of turns that they come to, unrolled. The step is one function a turn, however many there are, and takes at most an eighth more memory, and the redzones of --debug-arena stay whole.
 stint=$1 compare=$2 case=$3 work=$4
 rm -rf "$work" && mkdir -p "$work" || exit 1
 export CFLAGS="${CFLAGS:--O1 -march=native}"
@@ -40,6 +40,8 @@ compare_way() { # WAY OPTION...
 	shift
 	step "$way.turns" --unroll 1000000 "$@" || { echo "FAILED: $way.turns"; failed=1; return; }
 	same "$way" "$way.turns" "$@"
+	[ $((8 * $(bytes "$way"))) -le $((9 * $(bytes "$way.turns"))) ] ||
+		{ echo "FAILED: $way takes $(bytes "$way") bytes, unrolled $(bytes "$way.turns")"; failed=1; }
 	if [ -e "$case/known.onnx" ]; then
 		model=known
 		step "$way.known.turns" --unroll 1000000 "$@" &&

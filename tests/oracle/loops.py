@@ -342,6 +342,25 @@ def waves(folder, turns=24, rows=3, columns=5):
     m.save(folder, "out", [columns])
 
 
+def sizes(folder, turns=17, rows=6, columns=20):
+    """Two carries of different sizes, each of which a turn back reads; the small one is made of the large one."""
+    if FULL:
+        turns, rows, columns = full(1000, 3000, 100)
+    m = Model("sizes")
+    m.input("x", rows, columns)
+    m.weight("g0", columns), m.weight("c", columns)
+    m.weight("turns", values=np.array(turns, dtype=np.int64))
+    b = Body(m)
+    b.input("t", type=TensorProto.INT64), b.input("go", type=TensorProto.BOOL), b.input("z", rows, columns), b.input("g", columns)
+    b.node("Mul", ["z", "g"], "zg"), b.node("Sin", ["zg"], "s"), b.node("Add", ["s", "c"], "z_next")
+    b.node("ReduceMean", ["s"], "mean", axes=[0], keepdims=0), b.node("Add", ["mean", "g"], "sum"), b.node("Tanh", ["sum"], "g_next")
+    b.node("Identity", ["go"], "go_on")
+    b.output("go_on", type=TensorProto.BOOL), b.output("z_next", rows, columns), b.output("g_next", columns)
+    m.node("Loop", ["turns", "", "x", "g0"], ["z_end", "g_end"], body=b.graph())
+    m.node("Mul", ["z_end", "g_end"], "out")
+    m.save(folder, "out", [rows, columns])
+
+
 def mixed(folder, turns=18, batch=2, width=4):
     """All at once: a weight used twice in a turn and outside before and behind the loop, a carry that is a whole number,
     one that no gradient reaches, two that change places, the turn's number as an index, slices from the end, what is
@@ -447,7 +466,7 @@ def ends(folder, most=24, batch=3, width=4):
     build(list(COUNTS)).write(folder / "ends" / "known.onnx", "out", [batch, width])
 
 
-MODELS = [lstm, mamba, rwkv, ode, products, waves, mixed, turned, ends]
+MODELS = [lstm, mamba, rwkv, ode, products, waves, sizes, mixed, turned, ends]
 
 if __name__ == "__main__":
     names = [a for a in sys.argv[2:] if not a.startswith("-")]
