@@ -201,22 +201,39 @@ static int64_t whole(const char *note, const char *name)
 	return text ? strtoll(text, NULL, 10) : 0;
 }
 
-/* Tells each setting that `was` another, and whether --keep-best is the same. */
-static void tell_changes(struct training *t, const char *was, const char *is, bool *same_best)
+/* A setting that was another. */
+static void tell_change(struct training *t, const char *name, const char *was, const char *is)
 {
-	for (const char *p = is; *p;) {
-		size_t line = strcspn(p, "\n"), len = strcspn(p, " "), n = 0;
-		const size_t have = line - len - 1;
-		const char *old = note_find(was, p, len, &n);
-		const bool same = old && n == have && !memcmp(old, p + len + 1, n);
-		if (!same && !strncmp(p, "--keep-best ", 12))
+	if (!*is)
+		diag_note(t->diag, NULL, NULL,
+			"the checkpoint was made with %s %s, now it is without", name, was);
+	else if (!*was)
+		diag_note(t->diag, NULL, NULL, "the checkpoint was made without %s, now it is %s",
+			name, is);
+	else
+		diag_note(t->diag, NULL, NULL, "the checkpoint was made with %s %s, now it is %s",
+			name, was, is);
+}
+
+/* Tells each setting that `was` another, and whether --keep-best is the same. */
+static enum status tell_changes(
+	struct training *t, const char *was, const char *is, bool *same_best)
+{
+	bool nomem = false;
+	for (const char *p = is; *p; p += strcspn(p, "\n") + 1) {
+		const char *name = arena_strndup(t->arena, p, strcspn(p, " "));
+		const char *old = name ? note_value(t->arena, was, name, &nomem) : NULL,
+			   *now = name ? note_value(t->arena, is, name, &nomem) : NULL;
+		if (!name || nomem)
+			return diag_nomem(t->diag);
+		if (old && !strcmp(old, now))
+			continue;
+		if (!strcmp(name, "--keep-best"))
 			*same_best = false;
-		else if (old && !same)
-			diag_note(t->diag, NULL, NULL,
-				"the checkpoint was made with %.*s %.*s, now it is %.*s", (int)len,
-				p, (int)n, old, (int)have, p + len + 1);
-		p += line + (p[line] == '\n');
+		else if (old)
+			tell_change(t, name, old, now);
 	}
+	return ST_OK;
 }
 
 enum status follow_resume(struct training *t, const char *path)
@@ -230,8 +247,10 @@ enum status follow_resume(struct training *t, const char *path)
 		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	const char *was = safetensors_note(file, "training");
 	put_settings(&is, t);
-	if (was && !is.failed) {
-		tell_changes(t, was, is.s, &same_best);
+	enum status st = is.failed ? diag_nomem(t->diag) : ST_OK;
+	if (st == ST_OK && was)
+		st = tell_changes(t, was, is.s, &same_best);
+	if (st == ST_OK && was) {
 		f->best.best = same_best ? number(was, "best", NAN) : NAN;
 		f->best.since = same_best ? whole(was, "since") : 0;
 		f->step = whole(was, "evaluated");
@@ -240,7 +259,6 @@ enum status follow_resume(struct training *t, const char *path)
 		f->schedule.bad = same_best ? whole(was, "plateau.bad") : 0;
 		f->schedule.cooling = whole(was, "plateau.cooling");
 	}
-	enum status st = is.failed ? diag_nomem(t->diag) : ST_OK;
 	if (st == ST_OK)
 		st = swa_resume(t, file, whole(was, "swa.epochs"));
 	text_free(&is);
