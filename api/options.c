@@ -230,6 +230,14 @@ static enum status take_head(struct arena *a, const char *text, struct options *
 	return take_size("replace-head", size, &i->head, d);
 }
 
+static enum status take_batch(struct arena *a, const char *text, struct options *o, struct diag *d)
+{
+	(void)a;
+	o->compile.batch_auto = !strcmp(text, "auto");
+	return o->compile.batch_auto ? ST_OK
+				     : take_size("batch", text, &o->compile.import.batch, d);
+}
+
 static enum status take_micro_batch(
 	struct arena *a, const char *text, struct options *o, struct diag *d)
 {
@@ -332,8 +340,8 @@ static const struct option table[] = {
 		"the gradients"),
 	VALUE("input-gradient", OPTION_LIST, compile.input_gradient, COMMAND_ALL, "NAME",
 		"the loss's gradient by an input stays readable after a step"),
-	VALUE("batch", OPTION_SIZE, compile.import.batch, COMMAND_ALL, "N",
-		"size of the inputs' first axis"),
+	SPECIAL("batch", take_batch, "N|auto",
+		"size of the inputs' first axis; auto: the largest within --budget"),
 	SPECIAL("micro-batch", take_micro_batch, "N|auto",
 		"a step takes the batch in parts of N and updates once; auto: the fastest that fits"),
 	VALUE("ranks", OPTION_SIZE, compile.ranks, COMMAND_ALL, "N",

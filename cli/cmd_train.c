@@ -331,8 +331,9 @@ static enum status check_args(struct arena *a, const struct train_args *o, struc
 	if (max_time->steps)
 		return diag_fail(d, ST_USAGE, NULL, "8h, for example",
 			"--max-time %s wants a time: s, m, h or d behind the number", o->max_time);
-	if (o->keep < 0 || o->early_stop < 0)
-		return diag_fail(d, ST_USAGE, NULL, NULL, "--keep and --early-stop want 0 or more");
+	if (o->keep < 0 || o->early_stop < 0 || o->eval_every < 0)
+		return diag_fail(d, ST_USAGE, NULL, NULL,
+			"--keep, --early-stop and --eval-every want 0 or more");
 	if (o->no_save)
 		TRY(check_unsaved(o, d));
 	if (o->anew && o->resume && !ranks_started())
@@ -459,6 +460,8 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 			"[NAME=]FILE"},
 		HOLD_OUT_OPTION(
 			o.data, "of the training data so many, drawn by chance, are held out"),
+		{"eval-every", 0, POPT_ARG_LONGLONG, &o.eval_every, 0,
+			"evaluate held-out data after so many steps, too", "N"},
 		{"metric", 0, POPT_ARG_STRING, NULL, 3,
 			"of held-out data, after each epoch: accuracy, f1, ...", "NAME[:OPTIONS]"},
 		{"epochs", 0, POPT_ARG_LONGLONG, &o.epochs, 0, "(default 1)", "N"},
@@ -504,7 +507,7 @@ enum status cmd_train(int argc, const char **argv, struct diag *d)
 		{"swa-lr", 0, POPT_ARG_STRING, &text[4], 0, "learning rate of the epochs behind it",
 			"X[:OPTIONS]"},
 		{"early-stop", 0, POPT_ARG_LONGLONG, &o.early_stop, 0,
-			"end after so many epochs that were not the best", "N"},
+			"end after so many evaluations that were not the best", "N"},
 		{"resume", 0, POPT_ARG_NONE, &o.resume, 0, "go on from the newest checkpoint",
 			NULL},
 		{"anew", 0, POPT_ARG_NONE, &o.anew, 0,

@@ -34,13 +34,18 @@ static const char *with_source(struct arena *a, const char *form, const char *so
 	return out ? arena_printf(a, "%s%s", out, form) : NULL;
 }
 
+/* "img:photos": what `photos` is read by, where nothing is called so. */
 static const char *meant_prefix(struct arena *a, const char *source)
 {
 	const char *colon = strchr(source, ':'), *prefix, *meant = NULL;
 	const char *word = colon ? arena_strndup(a, source, (size_t)(colon - source)) : NULL;
 	for (int i = 0; word && (prefix = dataset_prefix(i)); i++)
 		meant = nearest(word, meant, prefix);
-	return meant ? arena_printf(a, "did you mean %s:%s?", meant, colon + 1) : NULL;
+	if (meant)
+		return arena_printf(a, "did you mean %s:%s?", meant, colon + 1);
+	struct stat st;
+	const char *last = strrchr(source, ':');
+	return last && stat(last + 1, &st) == 0 ? data_form_hint(a, last + 1) : NULL;
 }
 
 const char *data_form_hint(struct arena *a, const char *source)

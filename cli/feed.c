@@ -261,8 +261,10 @@ static enum status bind(
 	if (resident == load_target(m, 0) && f->o->classes &&
 		dataset_take_classes(data, f->o->classes, message))
 		return diag_fail(d, ST_INVALID, NULL,
-			"each class is a folder, of the name that it had in training", "%s",
-			message);
+			dataset_folder(data)
+				? "each class is a folder, of the name that it had in training"
+				: "a class is called as it was in training",
+			"%s", message);
 	TRY(columns_take(a, f->o, t, trained, data, d));
 	if (f->bound[bound].mapped)
 		TRY(data_options_map(f->o, t->name, t->rank, t->dim, &f->bound[bound].map, d));

@@ -29,10 +29,12 @@ enum status follow_start(struct training *t)
 	if (f->schedule.which == SCHEDULE_PLATEAU && o->swa_lr)
 		return diag_fail(t->diag, ST_USAGE, NULL, "leave --swa-lr out",
 			"--swa-lr does not go with --schedule plateau, which follows the loss");
-	const bool follows = o->keep_best || o->early_stop || f->schedule.which == SCHEDULE_PLATEAU;
+	const bool follows = o->keep_best || o->early_stop || o->eval_every ||
+			     f->schedule.which == SCHEDULE_PLATEAU;
 	if (follows && !t->has_eval)
 		return diag_fail(t->diag, ST_USAGE, NULL, HELD_OUT_HINT,
-			"--keep-best, --early-stop and --schedule plateau want held-out data");
+			"--keep-best, --early-stop, --eval-every and --schedule plateau want "
+			"held-out data");
 	if (!strcmp(f->name, "loss"))
 		return ST_OK;
 	const struct evaluation *e = &t->evaluation;
@@ -67,15 +69,25 @@ double follow_rate(const struct training *t)
 		t->place.epoch - at.epoch);
 }
 
-void follow_epoch(struct training *t, bool *best)
+static double followed(const struct training *t)
+{
+	const struct follow *f = &t->follow;
+	const struct evaluation *e = &t->evaluation;
+	return f->metric >= 0 ? evaluation_value(e, f->metric)
+	       : f->loss >= 0 ? e->scored[f->loss].loss
+			      : e->loss;
+}
+
+void follow_score(struct training *t, bool *best)
+{
+	*best = improvement_told(&t->follow.best, followed(t));
+	t->follow.step = t->place.step;
+}
+
+void follow_epoch(struct training *t)
 {
 	struct follow *f = &t->follow;
-	const struct evaluation *e = &t->evaluation;
-	const double value = f->metric >= 0 ? evaluation_value(e, f->metric)
-			     : f->loss >= 0 ? e->scored[f->loss].loss
-					    : e->loss;
-	*best = improvement_told(&f->best, value);
-	schedule_told(&f->schedule, first_rate(t), value, f->best.falls);
+	schedule_told(&f->schedule, first_rate(t), followed(t), f->best.falls);
 }
 
 bool follow_is_over(const struct training *t)
@@ -147,6 +159,8 @@ static void put_settings(struct text *note, const struct training *t)
 	columns_note(note, &t->train);
 	if (o->pad)
 		note_put(note, "--pad", o->pad);
+	if (o->eval_every)
+		put_whole(note, "--eval-every", o->eval_every);
 	put_whole(note, "--swa-start", o->swa_start);
 	note_put(note, "--swa-lr", o->swa_lr ? o->swa_lr : "");
 	note_put(note, "--keep-best", t->has_eval ? t->follow.name : "");
@@ -162,6 +176,8 @@ const char *follow_note(struct training *t)
 	put_whole(note, "swa.epochs", t->swa.epochs);
 	put_number(note, "best", f->best.best);
 	put_whole(note, "since", f->best.since);
+	if (t->o->eval_every)
+		put_whole(note, "evaluated", f->step);
 	if (f->schedule.which == SCHEDULE_PLATEAU) {
 		put_number(note, "plateau.factor", f->schedule.factor);
 		put_number(note, "plateau.best", f->schedule.best);
@@ -185,22 +201,39 @@ static int64_t whole(const char *note, const char *name)
 	return text ? strtoll(text, NULL, 10) : 0;
 }
 
-/* Tells each setting that `was` another, and whether --keep-best is the same. */
-static void tell_changes(struct training *t, const char *was, const char *is, bool *same_best)
+/* A setting that was another. */
+static void tell_change(struct training *t, const char *name, const char *was, const char *is)
 {
-	for (const char *p = is; *p;) {
-		size_t line = strcspn(p, "\n"), len = strcspn(p, " "), n = 0;
-		const size_t have = line - len - 1;
-		const char *old = note_find(was, p, len, &n);
-		const bool same = old && n == have && !memcmp(old, p + len + 1, n);
-		if (!same && !strncmp(p, "--keep-best ", 12))
+	if (!*is)
+		diag_note(t->diag, NULL, NULL,
+			"the checkpoint was made with %s %s, now it is without", name, was);
+	else if (!*was)
+		diag_note(t->diag, NULL, NULL, "the checkpoint was made without %s, now it is %s",
+			name, is);
+	else
+		diag_note(t->diag, NULL, NULL, "the checkpoint was made with %s %s, now it is %s",
+			name, was, is);
+}
+
+/* Tells each setting that `was` another, and whether --keep-best is the same. */
+static enum status tell_changes(
+	struct training *t, const char *was, const char *is, bool *same_best)
+{
+	bool nomem = false;
+	for (const char *p = is; *p; p += strcspn(p, "\n") + 1) {
+		const char *name = arena_strndup(t->arena, p, strcspn(p, " "));
+		const char *old = name ? note_value(t->arena, was, name, &nomem) : NULL,
+			   *now = name ? note_value(t->arena, is, name, &nomem) : NULL;
+		if (!name || nomem)
+			return diag_nomem(t->diag);
+		if (old && !strcmp(old, now))
+			continue;
+		if (!strcmp(name, "--keep-best"))
 			*same_best = false;
-		else if (old && !same)
-			diag_note(t->diag, NULL, NULL,
-				"the checkpoint was made with %.*s %.*s, now it is %.*s", (int)len,
-				p, (int)n, old, (int)have, p + len + 1);
-		p += line + (p[line] == '\n');
+		else if (old)
+			tell_change(t, name, old, now);
 	}
+	return ST_OK;
 }
 
 enum status follow_resume(struct training *t, const char *path)
@@ -214,16 +247,18 @@ enum status follow_resume(struct training *t, const char *path)
 		return diag_fail(t->diag, ST_IO, NULL, NULL, "%s", message);
 	const char *was = safetensors_note(file, "training");
 	put_settings(&is, t);
-	if (was && !is.failed) {
-		tell_changes(t, was, is.s, &same_best);
+	enum status st = is.failed ? diag_nomem(t->diag) : ST_OK;
+	if (st == ST_OK && was)
+		st = tell_changes(t, was, is.s, &same_best);
+	if (st == ST_OK && was) {
 		f->best.best = same_best ? number(was, "best", NAN) : NAN;
 		f->best.since = same_best ? whole(was, "since") : 0;
+		f->step = whole(was, "evaluated");
 		f->schedule.factor = number(was, "plateau.factor", 1);
 		f->schedule.best = same_best ? number(was, "plateau.best", NAN) : NAN;
 		f->schedule.bad = same_best ? whole(was, "plateau.bad") : 0;
 		f->schedule.cooling = whole(was, "plateau.cooling");
 	}
-	enum status st = is.failed ? diag_nomem(t->diag) : ST_OK;
 	if (st == ST_OK)
 		st = swa_resume(t, file, whole(was, "swa.epochs"));
 	text_free(&is);

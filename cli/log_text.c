@@ -48,6 +48,9 @@ void log_json(struct text *out, const struct log_record *r)
 		put_number(out, "loss", r->loss);
 		for (int k = 0; k < parts(r->m); k++)
 			put_part(out, "loss", r->m->loss[k].name, r->part[k]);
+	} else if (r->within) {
+		text_add(
+			out, "{\"step\":%" PRId64 ",\"epoch\":%" PRId64, r->at->step, r->at->epoch);
 	} else {
 		text_add(out, "{\"epoch\":%" PRId64, r->at->epoch);
 	}
@@ -105,7 +108,8 @@ static void put_empty(struct text *out, int n)
 void log_csv(struct text *out, const struct log_record *r)
 {
 	const int n = parts(r->m);
-	if (r->what == LOG_SCORE)
+	const bool scored = r->what == LOG_EPOCH || r->within;
+	if (r->what == LOG_SCORE && !r->within)
 		return;
 	text_add(out, "%" PRId64 ",%" PRId64, r->at->step, r->at->epoch);
 	if (r->what == LOG_STEP) {
@@ -114,10 +118,11 @@ void log_csv(struct text *out, const struct log_record *r)
 			text_add(out, ",%.9g", r->part[k]);
 		text_puts(out, ",,");
 	} else {
-		put_empty(out, 2 + n);
-		text_add(out, ",%.3f,%.3f", r->seconds, r->data_seconds);
+		put_empty(out, 2 + n + (r->within ? 2 : 0));
+		if (!r->within)
+			text_add(out, ",%.3f,%.3f", r->seconds, r->data_seconds);
 	}
-	if (r->e && r->what == LOG_EPOCH) {
+	if (r->e && scored) {
 		text_add(out, ",%" PRId64 ",%.9g", r->e->samples, r->e->loss);
 		for (int k = 0; k < n; k++)
 			text_add(out, ",%.9g", r->e->scored[k].loss);
@@ -125,7 +130,7 @@ void log_csv(struct text *out, const struct log_record *r)
 		put_empty(out, 2 + n);
 	}
 	for (int i = 0; r->e && i < r->e->nmetric; i++)
-		if (logged(r->e, i) && r->what == LOG_EPOCH)
+		if (logged(r->e, i) && scored)
 			text_add(out, ",%.9g", evaluation_value(r->e, i));
 		else if (logged(r->e, i))
 			text_puts(out, ",");

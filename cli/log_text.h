@@ -7,6 +7,7 @@
 
 struct log_record {
 	enum { LOG_STEP, LOG_SCORE, LOG_EPOCH } what; /* LOG_EPOCH follows a score, if any */
+	bool within;                                  /* LOG_SCORE: an epoch, none follows */
 	const struct checkpoint_place *at;            /* counts the step already */
 	const struct stint_model *m;                  /* whose losses are told */
 	double lr, loss;                              /* LOG_STEP */

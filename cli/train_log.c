@@ -217,10 +217,14 @@ void train_log_step(struct train_log *log, const struct checkpoint_place *at, do
 			     .time = now()});
 }
 
-void train_log_score(struct train_log *log, const struct checkpoint_place *at)
+void train_log_score(struct train_log *log, const struct checkpoint_place *at, bool within)
 {
-	put_all(log, &(struct log_record){
-			     .what = LOG_SCORE, .at = at, .m = log->m, .e = log->e, .time = now()});
+	put_all(log, &(struct log_record){.what = LOG_SCORE,
+			     .within = within,
+			     .at = at,
+			     .m = log->m,
+			     .e = log->e,
+			     .time = now()});
 }
 
 void train_log_epoch(struct train_log *log, const struct checkpoint_place *at, double seconds,

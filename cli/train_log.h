@@ -32,8 +32,8 @@ enum status train_log_open(struct train_log *log, struct arena *a,
 /* A step's line; `at` counts it already. `part`: of several losses each one. */
 void train_log_step(struct train_log *log, const struct checkpoint_place *at, double lr,
 	double loss, const double *part);
-/* What was held out has been evaluated. */
-void train_log_score(struct train_log *log, const struct checkpoint_place *at);
+/* What was held out has been evaluated; `within` an epoch: no line of that follows. */
+void train_log_score(struct train_log *log, const struct checkpoint_place *at, bool within);
 /* The epoch is over, and took so long. */
 void train_log_epoch(struct train_log *log, const struct checkpoint_place *at, double seconds,
 	double data_seconds);

@@ -34,19 +34,28 @@ enum status training_rows(struct training *t, const struct loaded *step, int64_t
 	return rc ? load_fail(step, rc, "training", t->diag) : ST_OK;
 }
 
-/* While a GPU works, the epoch's next batch is made and sent. `first`: this one is not there yet.
- */
-static enum status one_batch(struct training *t, bool first, double lr, double *loss)
+/* --eval-every: whether held-out data are evaluated behind this step, within its epoch. */
+static bool scores_behind(const struct training *t, int64_t step, int64_t batch)
+{
+	return t->o->eval_every && step % t->o->eval_every == 0 && batch && batch < t->batches;
+}
+
+/* While a GPU works, the epoch's next batch is made and sent, unless an evaluation's comes first.
+ * *there: this batch is, and then the next one. */
+static enum status one_batch(struct training *t, bool *there, double lr, double *loss)
 {
 	enum status fed = ST_OK;
 	const struct loaded *l;
-	if (first)
+	const int64_t next = t->place.batch + 1;
+	const bool more = next < t->batches && !scores_behind(t, t->place.step + 1, next);
+	if (!*there)
 		TRY(feed(t, t->place.batch));
+	*there = more;
 	TRY(lengths_take(&t->lengths, &t->train, &l, t->diag));
 	TRY(training_rows(t, l, t->place.batch));
 	int rc = l->train_start(l->step, lr);
-	if (!rc && t->place.batch + 1 < t->batches)
-		fed = feed(t, t->place.batch + 1);
+	if (!rc && more)
+		fed = feed(t, next);
 	if (!rc)
 		rc = l->train_finish(l->step);
 	if (rc)
@@ -376,22 +385,64 @@ static void end_means(struct training *t, double sum, double n, double *mean)
 		*mean = (k ? *mean : 0) + m->loss[k].weight * t->part_mean[k];
 }
 
+/* What is held out is evaluated where training stands. */
+static enum status take_score(struct training *t)
+{
+	TRY(evaluate(&t->evaluation, t->diag));
+	if (t->evaluation.stopped)
+		return stop_early(t);
+	train_log_score(&t->log, &t->place, t->place.batch < t->batches);
+	chart_add(&t->held_out, t->evaluation.loss);
+	follow_score(t, &t->best);
+	t->best &= t->o->keep_best != NULL;
+	return ST_OK;
+}
+
+/* --eval-every: the step's line; what is the best is saved. A run that goes on from a checkpoint of
+ * this very step evaluates where that had not. */
+static enum status score_within(struct training *t)
+{
+	bool saved;
+	struct told_line line = {0};
+	if (!scores_behind(t, t->place.step, t->place.batch) || t->follow.step == t->place.step)
+		return ST_OK;
+	TRY(take_score(t));
+	progress_hold();
+	tell(&line, "step %" PRId64 " of epoch %" PRId64 "/%lld", t->place.step, t->place.epoch + 1,
+		t->o->epochs);
+	report_scores(&line, t);
+	if (t->best)
+		tell(&line, "best");
+	putchar('\n');
+	fflush(stdout);
+	progress_go_on();
+	const bool best = t->best;
+	const enum status st = best ? save(t, &saved) : ST_OK;
+	t->best = false;
+	return st;
+}
+
 /* The epoch's batches; *mean: over the samples of losses that are finite, NAN where none is. */
 static enum status batches(struct training *t, double *mean)
 {
 	double sum = 0, loss = 0, n = 0;
-	const int64_t first = t->place.batch;
+	bool there = false;
 	char label[64];
 	snprintf(label, sizeof label, "epoch %" PRId64 "/%lld", t->place.epoch + 1, t->o->epochs);
 	TRY(feed_epoch(&t->train, t->o->seed, t->place.epoch, t->diag));
-	progress_start(&t->bar, label, t->batches - first);
+	progress_start(&t->bar, label, t->batches - t->place.batch);
 	begin_means(t);
 	while (t->place.batch < t->batches) {
 		bool counts = false;
+		enum status st = score_within(t);
+		if (st != ST_OK || follow_is_over(t)) {
+			progress_end(&t->bar);
+			return st;
+		}
 		const double share = (double)feed_size(&t->train, t->place.batch) /
 				     (double)t->train.batch;
 		const double lr = follow_rate(t);
-		enum status st = one_batch(t, t->place.batch == first, lr, &loss);
+		st = one_batch(t, &there, lr, &loss);
 		if (st == ST_OK)
 			st = judge(t, lr, loss, &counts);
 		int64_t next = GO_ON;
@@ -428,14 +479,11 @@ static enum status one_epoch(struct training *t)
 	TRY(batches(t, &mean));
 	if (t->over)
 		return ST_OK;
+	if (t->place.batch < t->batches) /* --early-stop */
+		return save(t, &saved);
 	if (t->has_eval) {
-		TRY(evaluate(&t->evaluation, t->diag));
-		if (t->evaluation.stopped)
-			return stop_early(t);
-		train_log_score(&t->log, &t->place);
-		chart_add(&t->held_out, t->evaluation.loss);
-		follow_epoch(t, &t->best);
-		t->best &= t->o->keep_best != NULL;
+		TRY(take_score(t));
+		follow_epoch(t);
 	}
 	TRY(swa_epoch(t));
 	t->mean = mean;
@@ -501,8 +549,8 @@ enum status training_run(struct training *t)
 		       ": --max-time %s is over; --resume goes on\n",
 			t->place.step, t->place.epoch + 1, t->o->max_time);
 	else if (follow_is_over(t))
-		printf("stopped early: %s was best %" PRId64 " epochs ago\n", t->follow.name,
-			t->follow.best.since);
+		printf("stopped early: %s was best %" PRId64 " %s ago\n", t->follow.name,
+			t->follow.best.since, t->o->eval_every ? "evaluations" : "epochs");
 	TRY(finish_average(t));
 	if (*t->good) {
 		printf("saved: ");

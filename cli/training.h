@@ -21,7 +21,8 @@ struct train_args {
 		*max_time;
 	struct weights weights;
 	struct arg_list input, target, eval_input, eval_target, metric, log;
-	long long epochs, warmup, seed, keep, early_stop, swa_start, check_ranks, ranks, restart;
+	long long epochs, warmup, seed, keep, early_stop, eval_every, swa_start, check_ranks, ranks,
+		restart;
 	double rank_timeout;
 	struct data_options data;
 	double lr; /* NAN: the optimizer's, as compiled */

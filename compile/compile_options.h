@@ -57,6 +57,7 @@ struct compile_options {
 	const char *adapter;      /* a folder to go on from; NULL */
 	const char *const *group; /* --group, ended by NULL; NULL: none */
 	int no_decay_1d;
+	int batch_auto; /* import.batch: the largest that a plan within the budget is found for */
 	/* Rows of a micro-batch, import.batch being the whole one's; MICRO_BATCH_AUTO: those of the
 	 * shortest step within the budget. 0: there are none. */
 	int64_t micro_batch;

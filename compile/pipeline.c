@@ -6,6 +6,7 @@
 
 #include "bridge/loop_plans.h"
 #include "compile/adapters.h"
+#include "compile/batch_auto.h"
 #include "compile/batch_parts.h"
 #include "compile/batch_split.h"
 #include "compile/custom_ops.h"
@@ -133,7 +134,7 @@ static enum status begin(struct pipeline *p)
 	TRY(custom_ops_load(p->arena, o->ops, &p->table, p->diag));
 	TRY(losses_parse(p->arena, p->table, o->loss, &p->losses, p->diag));
 	p->forward = o->loss && !p->losses.n;
-	return ST_OK;
+	return batch_auto_choose(p);
 }
 
 enum status pipeline_import(struct pipeline *p)

@@ -1,5 +1,6 @@
 /* Columns of numbers, or words, in text: "csv:FILE", or "csv:COLUMN,COLUMN:FILE". RFC 4180, plain
- * or gzip's; the first line names the columns. Read through once, into a temporary file of doubles.
+ * or gzip's; the first line names the columns, and where it has no comma but a semicolon or a tab,
+ * those part cells. Read through once, into a temporary file of doubles.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ struct csv {
 	size_t at, end;
 	int64_t line;
 	char cell[CELL_MAX];
+	int comma;  /* what parts cells */
 	int quoted; /* the cell was */
 	int ncolumn, nwanted;
 	char **name;
@@ -52,7 +54,7 @@ static enum cell_end bad(struct csv *c, const char *what)
 	return CELL_BAD;
 }
 
-/* Into c->cell: up to a comma, a line's end or the file's. */
+/* Into c->cell: up to a comma or what stands for it, a line's end or the file's. */
 static enum cell_end read_cell(struct csv *c)
 {
 	size_t n = 0;
@@ -69,7 +71,7 @@ static enum cell_end read_cell(struct csv *c)
 			b = next(c);
 			inside = b == '"';
 		}
-		if (b < 0 || (!inside && (b == ',' || b == '\n')))
+		if (b < 0 || (!inside && (b == c->comma || b == '\n')))
 			break;
 		if (!inside && b == '\r') {
 			b = next(c);
@@ -89,7 +91,7 @@ static enum cell_end read_cell(struct csv *c)
 		return CELL_BAD;
 	if (inside)
 		return bad(c, "a quote does not end");
-	return b == ',' ? CELL_COMMA : b == -1 ? CELL_END : CELL_LINE;
+	return b == c->comma ? CELL_COMMA : b == -1 ? CELL_END : CELL_LINE;
 }
 
 static int out_of_memory(struct csv *c)
@@ -143,11 +145,27 @@ static void skip_mark(struct csv *c)
 		c->at = 3;
 }
 
+/* What parts the cells of the first line, as far as it is read. */
+static int comma_of(const struct csv *c)
+{
+	int other = ',', inside = 0;
+	for (size_t i = c->at; i < c->end && (inside || c->buffer[i] != '\n'); i++) {
+		const int b = c->buffer[i];
+		inside ^= b == '"';
+		if (!inside && b == ',')
+			return b;
+		if (!inside && other == ',' && (b == ';' || b == '\t'))
+			other = b;
+	}
+	return other;
+}
+
 static int read_names(struct csv *c)
 {
 	enum cell_end end;
 	c->line = 1;
 	skip_mark(c);
+	c->comma = comma_of(c);
 	do {
 		end = read_cell(c);
 		if (end == CELL_BAD)

@@ -171,7 +171,10 @@ int folder_read_all(struct folder *out, const char *path, char message[256])
 {
 	*out = (struct folder){.text = NULL};
 	if (add_below(out, path, "", 0))
-		return dataset_bad(message, path, "cannot read its folders: %s", strerror(errno));
+		return errno == ENOENT
+			       ? dataset_bad(message, path, "cannot open: %s", strerror(errno))
+			       : dataset_bad(message, path, "cannot read its folders: %s",
+					 strerror(errno));
 	return any(out, path, message);
 }
 

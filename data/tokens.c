@@ -1,8 +1,8 @@
 /* Files of tokens, as nanoGPT writes them (16-bit numbers and nothing else) and llm.c (a header of
  * 256 32-bit numbers before them: a magic, a version, how many there are; 20240520: of 16 bits,
- * 20240801: of 32). "T:FILE" is windows of T tokens one behind the other, "T+1:FILE" the same
- * windows one token later: what a model that has read each token is to say next. What tokens are
- * called may stand in vocab.txt beside the file, one a line. */
+ * 20240801: of 32); or bytes, of a text say (",uint8"). "T:FILE" is windows of T tokens one behind
+ * the other, "T+1:FILE" the same windows one token later: what a model that has read each token is
+ * to say next. What tokens are called may stand in vocab.txt beside the file, one a line. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,8 +16,9 @@
 
 enum { HEADER_NUMBERS = 256, MAGIC_16 = 20240520, MAGIC_32 = 20240801 };
 
-/* "T" or "T+1", ",uint32" perhaps, a colon; *file is behind it. */
-static int read_window(const char *text, int64_t *length, int *later, int *wide, const char **file)
+/* "T" or "T+1", ",uint32" or ",uint8" perhaps, a colon; *file is behind it. */
+static int read_window(
+	const char *text, int64_t *length, int *later, enum dataset_type *type, const char **file)
 {
 	char *end;
 	errno = 0;
@@ -26,8 +27,9 @@ static int read_window(const char *text, int64_t *length, int *later, int *wide,
 		return 1;
 	*later = strncmp(end, "+1", 2) == 0;
 	end += *later ? 2 : 0;
-	*wide = strncmp(end, ",uint32", 7) == 0;
-	end += *wide ? 7 : 0;
+	const int wide = strncmp(end, ",uint32", 7) == 0, bytes = strncmp(end, ",uint8", 6) == 0;
+	end += wide ? 7 : bytes ? 6 : 0;
+	*type = wide ? DATASET_U32 : bytes ? DATASET_U8 : DATASET_U16;
 	*file = end + 1;
 	return *end != ':' || !end[1];
 }
@@ -44,7 +46,7 @@ static int find_tokens(
 	struct dataset *d, struct elements *e, int64_t bytes, int64_t *count, char message[256])
 {
 	unsigned char raw[4 * HEADER_NUMBERS];
-	if (bytes >= (int64_t)sizeof raw &&
+	if (d->type != DATASET_U8 && bytes >= (int64_t)sizeof raw &&
 		pread(e->fd, raw, sizeof raw, 0) == (ssize_t)sizeof raw &&
 		(number(raw, 0) == MAGIC_16 || number(raw, 0) == MAGIC_32)) {
 		d->type = number(raw, 0) == MAGIC_32 ? DATASET_U32 : DATASET_U16;
@@ -52,7 +54,9 @@ static int find_tokens(
 	}
 	*count = (bytes - e->at) / dataset_width(d->type);
 	if ((bytes - e->at) % dataset_width(d->type))
-		return dataset_bad(message, d->path, "ends within a token");
+		return dataset_bad(message, d->path,
+			"ends within a token of %d bits; a text's bytes are tokens:T,uint8:FILE",
+			(int)(8 * dataset_width(d->type)));
 	if (e->at && number(raw, 2) != *count)
 		return dataset_bad(message, d->path, "its header says %lld tokens, it has %lld",
 			(long long)number(raw, 2), (long long)*count);
@@ -189,18 +193,18 @@ static int tokens_open(struct dataset *d, const char *text, char message[256])
 	struct elements *e = t ? &t->e : NULL;
 	const char *file = NULL;
 	int64_t bytes, count, length = 0;
-	int later = 0, wide = 0;
+	int later = 0;
 	d->state = t;
 	d->cheap = 1;
 	if (!e)
 		return dataset_bad(message, d->path, "out of memory");
 	e->fd = -1;
-	if (read_window(text, &length, &later, &wide, &file))
+	if (read_window(text, &length, &later, &d->type, &file))
 		return dataset_bad(message, d->path,
-			"is written tokens:T[,uint32]:FILE, or tokens:T+1:FILE for what follows "
+			"is written tokens:T[,uint32|,uint8]:FILE, or tokens:T+1:FILE for what "
+			"follows "
 			"each "
 			"token");
-	d->type = wide ? DATASET_U32 : DATASET_U16;
 	if (open_file(e, file, &bytes))
 		return dataset_bad(message, d->path, "cannot open: %s", strerror(errno));
 	if (find_tokens(d, e, bytes, &count, message) || find_names(t, file, message))

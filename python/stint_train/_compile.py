@@ -14,10 +14,13 @@ from ._library import ffi, lib
 from ._options import Option, Path, options
 from ._plan import Frontier, Plan
 from ._step import Step
-from ._torch import Rates, loss_words, rates_of
+from ._torch import Rates, loss_words, rates_of, wrong
 
 
 def _options(model: Path, loss: Any, optimizer: Any, rates: Rates | None, more: Mapping[str, Option]) -> Any:
+    if not isinstance(model, (str, bytes, os.PathLike)):
+        raise wrong(f"the model is '{type(model).__name__}', and not the path of an ONNX file",
+                    "stint_train.export(module, example_inputs, loss=..., optimizer=...) takes a torch module")
     words: dict[str, Option] = {"loss": loss_words(loss), "optimizer": rates.words if rates else optimizer}
     given: Any = more.get("group") or []
     # what is said here holds over what the optimizer's groups say

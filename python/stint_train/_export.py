@@ -105,7 +105,7 @@ def check(module: Any, frozen: list[str], step: Step, strict: bool) -> None:
 
 
 def export(module: Any, example_inputs: Any, *, loss: Any = None, optimizer: Any = None, scheduler: Any = None,
-           budget: str | int | None = None, batch: int | None = None, out: Path | None = None, path: Path | None = None,
+           budget: str | int | None = None, batch: int | str | None = None, out: Path | None = None, path: Path | None = None,
            input_names: Sequence[str] | None = None, output_names: Sequence[str] | None = None, dynamic_shapes: Any = None,
            freeze: str | Sequence[str] = (), strict: bool = True, **more: Option) -> Step:
     """The step of a torch module, whose parameters have the names of its state_dict. The batch is the examples', or `batch`.

@@ -180,6 +180,8 @@ def rates_of(optimizer: Any, scheduler: Any = None, names: Mapping[int, str] | N
         raise wrong("the scheduler is another optimizer's", "give compile the optimizer that the scheduler was made of, too")
     if optimizer is None or isinstance(optimizer, str):
         return None
+    if hasattr(optimizer, "get_last_lr"):
+        raise wrong(f"optimizer is '{_called(optimizer)}', a scheduler", "optimizer=scheduler.optimizer, scheduler=scheduler")
     if isinstance(optimizer, type) or not hasattr(optimizer, "param_groups"):
         raise wrong(f"optimizer is '{_called(optimizer)}', no optimizer yet",
                      "a word, optimizer=\"adamw:lr=0.001\", or an object, torch.optim.AdamW(module.parameters(), lr=0.001)")

@@ -32,7 +32,7 @@ expect 0 stint eval dir --input 'csv:height,width,depth,a\,b:test.csv' --target 
 said "was trained with the columns width, height, depth, a,b, and is asked with height, width, depth, a,b"
 sed s/oak/pine/ test.csv >other.csv
 expect 3 stint eval dir --input csv:other.csv --target csv:other.csv
-said "column 'kind' has 'pine', which is none of what is trained: ash\\/elm/fir/oak"
+said "column 'kind' has 'pine', which is none of what is trained: ash\\/elm/fir/oak" "hint: a class is called as it was in training"
 sed 's/depth/deep/' test.csv >other.csv
 expect 3 stint eval dir --input csv:other.csv --target csv:other.csv
 said "has no column 'depth'"

@@ -62,6 +62,10 @@ expect 0 stint train dir --input other.npy --target t.npy --eval-input ex.npy --
 said "made with --lr 0, now it is 0.25" "made with --schedule constant, now it is exponential:gamma=0.9" \
 	"made with --input x.npy, now it is other.npy"
 ! grep -q "target" err || fail "the target is the same"
+expect 0 stint train dir --input x.npy --target t.npy --hold-out 20% --epochs 6 --checkpoint s2 --resume
+said "the checkpoint was made without --hold-out, now it is 20%"
+expect 0 stint train dir --input x.npy --target t.npy --epochs 7 --checkpoint s2 --resume
+said "the checkpoint was made with --hold-out 20%, now it is without"
 
 # refused before anything is done
 for bad in "--schedule step" "--schedule sine" "--early-stop -1" "--keep -1" "--keep-best loss --no-save" \

@@ -72,6 +72,8 @@ said "--scale 0.01, as in training" "--shift -1, as in training"
 expect 0 stint eval dir --checkpoint ck $part --scale 0.01 --shift -2 --json
 said "was trained with --shift -1, and is asked with --shift -2"
 expect 0 stint predict dir --input images:28,gray:test --checkpoint ck -o again.npy
+expect 5 stint predict dir --input none.png --checkpoint ck
+said "none.png: cannot open"
 same out.npy again.npy
 # while it trains, too, and after going on
 rm train/lying/05.png

@@ -18,6 +18,22 @@ same 'dir-0.5;2;1.5/step_tables.h' dir-w.npy/step_tables.h
 same 'dir-0.5;2;1.5/step.c' dir-w.npy/step.c
 grep -q 'weight=0.5;2;1.5' dir-w.npy/step_tables.h || fail "the step does not say its weights"
 
+# weights of classes, of their labels: samples / (classes * the class's), the classes counted that there are
+printf 'a,kind\n1,cat\n2,dog\n3,dog\n4,cow\n' >kinds.csv # cat, cow, dog
+make_npy few.npy 0 2 2 -100
+balanced() # LABELS[,OPTION] WEIGHTS
+{
+	expect 0 stint compile m.onnx --loss "cross-entropy:weight=balanced:$1" --optimizer sgd --batch 8 --portable --no-build -o balanced
+	grep -q "weight=$2[\",]" balanced/step_tables.h || fail "of $1: $(grep -o 'weight=[^"]*' balanced/step_tables.h)"
+}
+balanced csv:kind:kinds.csv '1.3333333333333333;1.3333333333333333;0.6666666666666666'
+balanced few.npy '1.5;1;0.75'
+make_npy some.npy 0 0 2 1 2 0
+balanced some.npy,ignore_index=0 '1;1.5;0.75'
+expect 0 stint compile m.onnx --loss "cross-entropy:weight=balanced:some.npy" --optimizer sgd --batch 8 --portable --no-build -o balanced
+expect 0 stint compile m.onnx --loss "cross-entropy:weight=0.6666666666666666;2;1" --optimizer sgd --batch 8 --portable --no-build -o written
+same balanced/step_tables.h written/step_tables.h
+
 # in micro-batches the divisor is the whole batch's sum: the same losses
 losses() # FILE: those of steps and evaluations, to five digits
 {

@@ -30,6 +30,8 @@ meant 3 a.txt "csv:a.txt"
 meant 3 a.pt "numpy.save"
 meant 3 a.unknown "read are .npy"
 meant 5 image:8:pictures "did you mean images:8:pictures?"
+meant 5 img:pictures "images:SIZE:pictures, their classes labels:pictures"
+meant 5 file:a.csv "csv:a.csv"
 meant 5 token:8:a.bin "did you mean tokens:8:a.bin?"
 expect 5 stint train dir --input nothing.npy --target t.npy --no-save
 ! grep -q hint: err || fail "a hint for a file that is not there"

@@ -291,6 +291,11 @@ static void windows_of_tokens(void **state)
 	scratch_write("raw32.bin", headed + 256, 28);
 	holds("tokens:3+1,uint32:raw32.bin", 2, three,
 		(int64_t[]){100001, 100002, 100003, 100004, 100005, 100006});
+	static const unsigned char letters[] = "a cat";
+	scratch_write("text.txt", letters, 5);
+	holds("tokens:2,uint8:text.txt", 2, (int64_t[]){2, 2}, (int64_t[]){'a', ' ', 'c', 'a'});
+	holds("tokens:2+1,uint8:text.txt", 2, (int64_t[]){2, 2}, (int64_t[]){' ', 'c', 'a', 't'});
+	refused("tokens:2:text.txt", "16 bits; a text's bytes are tokens:T,uint8:FILE");
 	refused("tokens:11:plain.bin",
 		"has 11 tokens, too few for one window of 11 and the token behind it");
 	refused("tokens:10+1:none.bin", "cannot open");
@@ -299,7 +304,7 @@ static void windows_of_tokens(void **state)
 		"tokens:4:", "tokens:-4:plain.bin", "tokens:4+2:plain.bin",
 		"tokens:99999999999999999999:plain.bin", "tokens::plain.bin"};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-		refused(bad[i], "is written tokens:T[,uint32]:FILE");
+		refused(bad[i], "is written tokens:T[,uint32|,uint8]:FILE");
 	/* what is no class is found without reading more than the file */
 	char message[256];
 	int64_t where, value;
@@ -337,6 +342,12 @@ static void columns_of_text(void **state)
 	dataset_close(&d);
 	text("mark.csv", "\xef\xbb\xbfx,y\n1,2\n");
 	holds("csv:x:mark.csv", 1, (int64_t[]){1}, (int64_t[]){1});
+	text("semi.csv", "x;\"y,z\";label\n1;2;0\n3;4.5;1\n");
+	holds("csv:x,label:semi.csv", 2, (int64_t[]){2, 2}, (int64_t[]){1, 0, 3, 1});
+	text("tabs.tsv", "x\ty;z\n1\t2\n");
+	holds("csv:tabs.tsv", 2, (int64_t[]){1, 2}, (int64_t[]){1, 2});
+	text("comma.csv", "x;y,z\n1,2\n");
+	holds("csv:z:comma.csv", 1, (int64_t[]){1}, (int64_t[]){2});
 	refused("csv:w:b.csv", "has no column 'w'; its first is 'name'");
 	refused("csv:none.csv", "cannot open");
 	static const struct {

@@ -180,6 +180,7 @@ class Export(unittest.TestCase):
                 ({"loss": nn.MSELoss(reduction="none")}, "reduction='none'", "'sum'"),
                 ({"loss": nn.MultiMarginLoss()}, "no loss of the class MultiMarginLoss", "output:NAME"),
                 ({"optimizer": torch.optim.Adam}, "'Adam', no optimizer yet", "module.parameters()"),
+                ({"optimizer": torch.optim.lr_scheduler.StepLR(sgd, 1)}, "'StepLR', a scheduler", "scheduler=scheduler"),
                 ({"optimizer": torch.optim.Rprop(module.parameters())}, "class Rprop", "AdamW"),
                 ({"optimizer": torch.optim.SGD(nn.Linear(2, 2).parameters())}, "parameters that the module has not", "this module's"),
                 ({"scheduler": torch.optim.lr_scheduler.StepLR(sgd, 1)}, "another optimizer's", "too"),
@@ -188,6 +189,10 @@ class Export(unittest.TestCase):
                 stint.export(**given, **{"loss": "mse", "optimizer": "sgd", **more})
             self.assertIn(message, e.exception.message)
             self.assertIn(hint, e.exception.hint)
+        for from_file in stint.compile, stint.plan, stint.frontier:
+            with self.assertRaisesRegex(stint.UsageError, "the model is 'Linear', and not the path of an ONNX file") as e:
+                from_file(module, loss="mse", optimizer="sgd")
+            self.assertIn("stint_train.export(module, example_inputs", e.exception.hint)
 
     def test_a_loss_in_the_model(self):
         """The way out that the message of a function names."""
